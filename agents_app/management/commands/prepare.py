@@ -1,0 +1,52 @@
+import secrets
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.utils.translation import gettext as _
+
+from agents_app.models import Agent
+from memory_app import services
+
+OPERATOR = "admin"
+
+
+class Command(BaseCommand):
+    help = _("Makes an installation ready to serve: tables, memory types, static files, and a first operator account.")
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--demo", choices=["ask", "yes", "no"], default="ask", help=_("the demo agent (default: ask)")
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        call_command("migrate", interactive=False, verbosity=0)
+        services.seed_types()
+        call_command("collectstatic", interactive=False, verbosity=0)
+        self._first_operator()
+        if not Agent.objects.exists() and self._wants_demo(options["demo"]):
+            call_command("demo", stdout=self.stdout)
+
+    def _first_operator(self) -> None:
+        """A superuser with a random password, shown once, when nobody could sign in otherwise."""
+        users = get_user_model()._default_manager
+        if users.filter(is_staff=True, is_active=True).exists():
+            return
+        password = secrets.token_urlsafe(12)
+        users.create_superuser(OPERATOR, password=password)
+        self.stdout.write(
+            _("Sign in as %(name)s with password %(password)s") % {"name": OPERATOR, "password": password}
+        )
+        self.stdout.write(
+            _("It is shown only now; change it with: manage.py changepassword %(name)s") % {"name": OPERATOR}
+        )
+
+    def _wants_demo(self, choice: str) -> bool:
+        """Asks only where somebody can answer; an empty installation without anybody to ask gets the demo agent."""
+        if choice != "ask" or not sys.stdin.isatty():
+            return choice != "no"
+        answer = input(_("Add a demo agent with a few memories? [Y/n] "))
+        return not answer.strip().lower().startswith("n")

@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class MemoryAppConfig(AppConfig):
+    name = "memory_app"
+    verbose_name = _("Memory")
+
+    def ready(self) -> None:
+        from memory_app import checks  # noqa: F401  (registers the system checks)

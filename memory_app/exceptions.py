@@ -1,0 +1,65 @@
+"""The product's errors: one tree, stable codes, sentences for people that say the repair. Doors translate them once."""
+
+from typing import Any
+
+
+class NetaclawError(Exception):
+    """Base of every error a door may show; `code` is stable for programs, `message` is for people."""
+
+    code = "error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidInput(NetaclawError):
+    """A value that can't be accepted; nothing was written."""
+
+    code = "invalid"
+
+
+class UnknownType(InvalidInput):
+    """A memory type that doesn't exist."""
+
+    code = "unknown_type"
+
+
+class UnknownAgent(NetaclawError):
+    """No agent of that name exists."""
+
+    code = "unknown_agent"
+
+
+class MemoryNotFound(NetaclawError):
+    """No such memory within the caller's scope."""
+
+    code = "not_found"
+
+
+class Refused(NetaclawError):
+    """A well-formed request that a rule of the product forbids."""
+
+    code = "refused"
+
+
+class Conflict(NetaclawError):
+    """The memory changed after the caller read it; `current` is the MemoryEntry that is there now."""
+
+    code = "conflict"
+
+    def __init__(self, message: str, current: Any) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class StoreUnavailable(NetaclawError):
+    """A store that can't be read or written at the moment; its memories are not lost."""
+
+    code = "store_unavailable"
+
+
+class StoreRejected(StoreUnavailable):
+    """A file that can't serve as a store (not ours, newer, damaged, in the wrong place); it is left as it was."""
+
+    code = "store_rejected"

@@ -1,0 +1,70 @@
+"""What the memory commands share: whose memories, tables for people, JSON for programs, errors as one line."""
+
+import json
+from abc import abstractmethod
+from argparse import ArgumentParser
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memory_app.contracts import SHARED, MemoryEntry, Scope
+from memory_app.exceptions import NetaclawError
+
+
+class MemoryCommand(BaseCommand):
+    """A command on one agent's memories; an error of the product ends it with its sentence and exit code 1."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--agent", "-a", required=True, help=_("the agent's name"))
+        whose = parser.add_mutually_exclusive_group(required=True)
+        whose.add_argument("--user", "-u", help=_("the user's id"))
+        whose.add_argument("--shared", action="store_true", help=_("the memories that all users of the agent share"))
+        self.add_json(parser)
+
+    def add_json(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help=_("print JSON for programs"))
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.run(**options)
+        except NetaclawError as error:
+            raise CommandError(error.message) from None
+
+    @abstractmethod
+    def run(self, **options: Any) -> None:
+        """What the command does."""
+
+    def scope(self, options: dict[str, Any]) -> Scope:
+        """The scope that --agent and --user or --shared name."""
+        return Scope(options["agent"], SHARED if options["shared"] else options["user"])
+
+    def print_json(self, value: Any) -> None:
+        """One line of JSON; Chinese and emoji as themselves."""
+        self.stdout.write(json.dumps(value, ensure_ascii=False, default=str))
+
+    def print_table(self, columns: list[str], rows: list[list[str]]) -> None:
+        """A table as wide as the terminal; text is printed as it is, never as markup."""
+        table = Table(*columns)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        Console(file=cast(IO[str], self.stdout), highlight=False).print(table)
+
+
+def as_json(memory: MemoryEntry) -> dict[str, Any]:
+    """A memory for programs, in the names of the API; times in ISO 8601."""
+    return {
+        "id": memory.id,
+        "agentName": memory.agent_name,
+        "userId": memory.user_id,
+        "type": memory.type,
+        "name": memory.name,
+        "content": memory.content,
+        "description": memory.description,
+        "metadata": dict(memory.metadata),
+        "createdAt": memory.created_at.isoformat(),
+        "updatedAt": memory.updated_at.isoformat(),
+    }

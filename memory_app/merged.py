@@ -1,0 +1,106 @@
+"""The memories of all stores as Django's ChangeList wants them: a lazy, sliceable stand-in for a queryset.
+
+ChangeList, its filters and its paginator use the few methods below; every read goes through search.py. Rows are
+unsaved Memory instances whose `reference` ("agent:id") identifies them, because ids repeat from store to store.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Self
+
+from django.db.models import Q
+
+from memory_app import search
+from memory_app.contracts import MAX_PAGE_SIZE, SORT_FIELDS, MemoryEntry, Page, PageQuery, Scope
+from memory_app.exceptions import NetaclawError
+from memory_app.models import Memory
+
+ROWS = 50
+
+
+def reference_of(memory: MemoryEntry) -> str:
+    """A memory's identity in one string, for URLs."""
+    return f"{memory.agent_name}:{memory.id}"
+
+
+def by_reference(reference: str) -> Memory | None:
+    """The memory of a reference as a row, or None; raises StoreUnavailable when its store can't be read."""
+    agent_name, _, number = reference.rpartition(":")
+    if not agent_name or not number.isascii() or not number.isdigit() or len(number) > 18:
+        return None
+    try:
+        backend = search.backend_of(agent_name)
+        entry = search.get(Scope.all_users(agent_name), int(number))
+    except NetaclawError as error:
+        if error.code == "unknown_agent":
+            return None
+        raise
+    return as_row(backend, entry) if entry else None
+
+
+def as_row(backend: str, entry: MemoryEntry) -> Memory:
+    """A model instance for the admin's templates; it is never saved."""
+    row = Memory(
+        **{field.attname: getattr(entry, field.attname) for field in Memory._meta.fields if field.name != "terms"}
+    )
+    row.backend = backend  # type: ignore[attr-defined]
+    row.reference = reference_of(entry)  # type: ignore[attr-defined]
+    return row
+
+
+class MergedRows:
+    """A list request that is run when it is counted or sliced."""
+
+    model = Memory
+    db = "default"
+    ordered = True
+
+    def __init__(self, wanted: PageQuery | None = None) -> None:
+        self.wanted = wanted or PageQuery()
+        self.query = SimpleNamespace(order_by=(), select_related=True, distinct=False)
+
+    def filter(self, *leftover: Q, **conditions: Any) -> Self:
+        """Narrows by agent_names, user_ids, types (tuples) or keyword; other conditions mean nothing here."""
+        if any(leftover):
+            raise ValueError("no such filter")
+        return type(self)(replace(self.wanted, **conditions))
+
+    def order_by(self, *names: str) -> Self:
+        """Sorts by the first name that stores can sort by; the id always comes last."""
+        for name in names:
+            if name.lstrip("-") in SORT_FIELDS and name.lstrip("-") != "id":
+                return type(self)(replace(self.wanted, order=name.lstrip("-"), descending=name.startswith("-")))
+        return self.all()
+
+    def all(self) -> Self:
+        return type(self)(self.wanted)
+
+    _clone = all
+
+    @cached_property
+    def _counted(self) -> Page:
+        return search.page(replace(self.wanted, page=1, size=1))
+
+    @property
+    def unavailable(self) -> tuple[str, ...]:
+        """The stores whose memories are missing from the list."""
+        return self._counted.unavailable
+
+    def count(self) -> int:
+        return self._counted.total
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self[0 : min(self.count(), MAX_PAGE_SIZE)])
+
+    def __getitem__(self, rows: slice) -> list[Memory]:
+        """A page of ROWS rows, or of fewer at the end; any other slice is cut from the beginning of the list."""
+        start, stop = rows.start or 0, rows.stop
+        aligned = start % ROWS == 0 and stop - start <= ROWS
+        wanted = replace(self.wanted, page=start // ROWS + 1, size=ROWS) if aligned else replace(self.wanted, size=stop)
+        shown = search.page(wanted).rows[: stop - start] if aligned else search.page(wanted).rows[start:stop]
+        return [as_row(backend, entry) for backend, entry in shown]

@@ -1,0 +1,305 @@
+"""What both backends share: the store contract on Django's ORM. Engines differ in how they find words."""
+
+import logging
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django.db import DatabaseError, connections, transaction
+from django.db.models import Count, Max, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory_app.analysis import Prefixes, Query, owner_prefixes, parse_query
+from memory_app.contracts import (
+    AgentStatistics,
+    Hit,
+    MemoryChanges,
+    MemoryDraft,
+    MemoryEntry,
+    Outcome,
+    Page,
+    PageQuery,
+    SaveResult,
+    Scope,
+    SearchOptions,
+)
+from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreUnavailable
+from memory_app.indexing import terms_of
+from memory_app.models import MemoryRow
+from memory_app.providers.base import MemoryProvider, SortKey
+from memory_app.ranking import Candidate, Scored, Statistics, rank
+
+SMALL_OWNER = 300
+MAX_CANDIDATES = 300
+TEXT = ("name", "content", "description")
+IDENTITY = ("agent_name", "user_id", "type", *TEXT)
+TICK = timedelta(microseconds=1)
+logger = logging.getLogger(__name__)
+
+
+class RowProvider(MemoryProvider):
+    """The contract over a model; a subclass opens its store and asks its engine's full-text index."""
+
+    model: type[MemoryRow]
+    twin_query: ClassVar[str]
+
+    @abstractmethod
+    def _opened(self, *, write: bool, seconds: float | None = None) -> AbstractContextManager[str]:
+        """Opens the store in this thread and yields its database alias; `seconds` bounds what a query may take."""
+
+    @abstractmethod
+    def _contains(self, word: str) -> Q:
+        """The condition that a word occurs as a substring of title, content or description."""
+
+    @abstractmethod
+    def _statistics(self, query: Query, owners: Sequence[Prefixes], rows: QuerySet[Any]) -> Statistics | None:
+        """A large owner's statistics by the full-text index; None when there is no index to ask."""
+
+    @abstractmethod
+    def _best_rows(
+        self, query: Query, owners: Sequence[Prefixes], statistics: Statistics, rows: QuerySet[Any], *, widened: bool
+    ) -> QuerySet[Any]:
+        """The owner's rows that the index finds best; `widened` also by prefixes and single characters."""
+
+    @contextmanager
+    def _reading(self, seconds: float | None = None) -> Iterator[QuerySet[Any]]:
+        with self._translated(), self._opened(write=False, seconds=seconds) as alias:
+            yield self.model._default_manager.using(alias)
+
+    @contextmanager
+    def _writing(self) -> Iterator[QuerySet[Any]]:
+        with self._translated(), self._opened(write=True) as alias, transaction.atomic(using=alias):
+            yield self.model._default_manager.using(alias)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DatabaseError as error:
+            logger.exception("Store %s failed", self.label)
+            message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
+            raise StoreUnavailable(message % {"store": self.label}) from error
+
+    def save(self, draft: MemoryDraft) -> SaveResult:
+        return self.save_many([draft])[0]
+
+    def save_many(self, drafts: Sequence[MemoryDraft]) -> Sequence[SaveResult]:
+        with self._writing() as rows:
+            saved = [self._twin(rows, draft) or self._row(draft) for draft in drafts]
+            first: dict[tuple[str, ...], MemoryRow] = {}
+            for row in saved:
+                first.setdefault(_identity(row), row)
+            new = [row for row in first.values() if row.pk is None]
+            self._insert(rows, new)
+            created = {id(row) for row in new}
+            outcomes = [Outcome.CREATED if id(row) in created else Outcome.DUPLICATE for row in saved]
+            return [
+                SaveResult(outcome, first[_identity(row)].entry()) for outcome, row in zip(outcomes, saved, strict=True)
+            ]
+
+    def _twin(self, rows: QuerySet[Any], draft: MemoryDraft) -> MemoryRow | None:
+        """The oldest memory with the same owner, type and text; found by an index over the text's beginning."""
+        with connections[rows.db].cursor() as cursor:
+            cursor.execute(self.twin_query, [*_identity(draft), draft.content])
+            found = cursor.fetchone()
+        return rows.get(pk=found[0]) if found else None
+
+    def _row(self, draft: MemoryDraft) -> MemoryRow:
+        created = draft.created_at or timezone.now()
+        values = dict(zip(IDENTITY, _identity(draft), strict=True))
+        row = self.model(**values, metadata=draft.metadata or None, created_at=created, updated_at=created)
+        row.terms = _terms(row)
+        return row
+
+    def _insert(self, rows: QuerySet[Any], new: Sequence[MemoryRow]) -> None:
+        """In one statement where the engine tells the new ids, else one by one."""
+        if connections[rows.db].features.can_return_rows_from_bulk_insert:
+            rows.bulk_create(new)
+        else:
+            for row in new:
+                row.save(using=rows.db, force_insert=True)
+
+    def update(
+        self, scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None
+    ) -> MemoryEntry:
+        with self._writing() as rows:
+            row = self._writable(rows, scope, memory_id)
+            if expected is not None and row.updated_at != expected:
+                raise _conflict(row)
+            read_at = row.updated_at
+            for name, value in changes.values().items():
+                setattr(row, name, value)
+            row.metadata = row.metadata or None
+            row.updated_at = max(timezone.now(), read_at + TICK)
+            row.terms = _terms(row)
+            values = {name: getattr(row, name) for name in (*TEXT, "type", "metadata", "terms", "updated_at")}
+            if not rows.filter(pk=row.pk, updated_at=read_at).update(**values):
+                raise _conflict(self._writable(rows, scope, memory_id))
+            return row.entry()
+
+    def _writable(self, rows: QuerySet[Any], scope: Scope, memory_id: int) -> Any:
+        row = _within(rows, scope).filter(pk=memory_id).first()
+        if row is None:
+            raise MemoryNotFound(
+                _("Agent %(agent)s has no memory %(id)s here; it may have been deleted.")
+                % {"agent": scope.agent_name, "id": memory_id}
+            )
+        if not scope.everyone and row.user_id != scope.user_id:
+            raise Refused(
+                _("Memory %(id)s is shared by all users; only an operator may change it.") % {"id": memory_id}
+            )
+        return row
+
+    def delete(self, scope: Scope, memory_ids: Collection[int]) -> int:
+        with self._writing() as rows:
+            owned = rows.filter(agent_name=scope.agent_name, pk__in=list(memory_ids))
+            if not scope.everyone:
+                owned = owned.filter(user_id=scope.user_id)
+            return owned.delete()[0]
+
+    def list(self, scope: Scope, type: str = "", limit: int = 10) -> Sequence[MemoryEntry]:
+        with self._reading() as rows:
+            found = _of_type(_within(rows, scope), type).order_by("-updated_at", "-id")
+            return [row.entry() for row in found.defer("terms")[: max(0, limit)]]
+
+    def get(self, scope: Scope, memory_id: int) -> MemoryEntry | None:
+        with self._reading() as rows:
+            row = _within(rows, scope).defer("terms").filter(pk=memory_id).first()
+            return row.entry() if row else None
+
+    def search(self, query: str, options: SearchOptions) -> Sequence[Hit]:
+        parsed = parse_query(query)
+        if not parsed:
+            return []
+        with self._reading(options.seconds) as rows:
+            find = self._find_for_everyone if options.scope.everyone else self._find
+            scored = find(parsed, options, rows)
+            found = rows.defer("terms").in_bulk([item.id for item in scored])
+            return [_hit(found[item.id], item) for item in scored if item.id in found]
+
+    def _find(self, query: Query, options: SearchOptions, rows: QuerySet[Any]) -> Sequence[Scored]:
+        """A small owner's rows are all read and scored; of a large owner's, the index finds the best few hundred."""
+        owned = _of_type(_within(rows, options.scope), options.type)
+        owners = [owner_prefixes(options.scope.agent_name, user) for user in options.scope.owners]
+        if owned.order_by()[: SMALL_OWNER + 1].count() <= SMALL_OWNER:
+            return rank(query, owners, _candidates(owned), limit=options.limit)
+        statistics = self._statistics(query, owners, owned)
+        if statistics is None:
+            return rank(query, owners, _candidates(owned), limit=options.limit)
+        for widened in (False, True):
+            best = _candidates(self._best_rows(query, owners, statistics, owned, widened=widened))
+            scored = rank(query, owners, best, statistics, limit=options.limit)
+            if len(scored) >= options.limit:
+                break
+        return scored
+
+    def _find_for_everyone(self, query: Query, options: SearchOptions, rows: QuerySet[Any]) -> Sequence[Scored]:
+        """Operators may search all users of an agent: rows found by substring are scored as if one owner had them."""
+        any_word = Q()
+        for term in query.terms:
+            any_word |= self._contains(term.surface)
+        neutral = owner_prefixes(options.scope.agent_name, "")
+        found = _of_type(rows.filter(any_word, agent_name=options.scope.agent_name), options.type)
+        newest = found.order_by("-updated_at", "-id")[:SMALL_OWNER]
+        rescoped = [Candidate(row.pk, _terms(row, as_user=""), row.updated_at) for row in newest]
+        return rank(query, [neutral], rescoped, limit=options.limit)
+
+    def page(self, query: PageQuery) -> Page:
+        with self._reading() as rows:
+            found = self._filtered(rows, query)
+            total = found.count()
+            shown = found.order_by(*_order(query)).defer("terms")[query.start : query.start + query.size]
+            entries = tuple((self.backend, row.entry()) for row in shown) if query.start < total else ()
+            return Page(entries, query.page, query.size, total)
+
+    def count(self, query: PageQuery) -> int:
+        with self._reading() as rows:
+            return self._filtered(rows, query).count()
+
+    def keys(self, query: PageQuery, limit: int) -> Sequence[SortKey]:
+        with self._reading() as rows:
+            found = self._filtered(rows, query).order_by(*_order(query))
+            return [SortKey(*pair) for pair in found.values_list(query.order, "id")[:limit]]
+
+    def entries(self, memory_ids: Collection[int]) -> Mapping[int, MemoryEntry]:
+        with self._reading() as rows:
+            return {key: row.entry() for key, row in rows.defer("terms").in_bulk(list(memory_ids)).items()}
+
+    def stats(self, agent_names: Collection[str] = ()) -> Sequence[AgentStatistics]:
+        with self._reading() as rows:
+            counted = rows.filter(agent_name__in=list(agent_names)) if agent_names else rows.all()
+            by_agent = counted.order_by().values("agent_name")
+            totals = list(by_agent.annotate(number=Count("id"), users=Count("user_id", distinct=True)))
+            latest = dict(by_agent.values_list("agent_name").annotate(Max("updated_at")))
+            types: dict[str, dict[str, int]] = defaultdict(dict)
+            for name, key, number in by_agent.values_list("agent_name", "type").annotate(Count("id")):
+                types[name][key] = number
+        return [
+            AgentStatistics(
+                agent_name=row["agent_name"],
+                backend=self.backend,
+                count=row["number"],
+                by_type=types[row["agent_name"]],
+                users=row["users"],
+                last_updated_at=latest.get(row["agent_name"]),
+            )
+            for row in sorted(totals, key=lambda row: row["agent_name"])
+        ]
+
+    def count_by_type(self, scope: Scope) -> Mapping[str, int]:
+        with self._reading() as rows:
+            return dict(_within(rows, scope).order_by("type").values_list("type").annotate(Count("id")))
+
+    def _filtered(self, rows: QuerySet[Any], query: PageQuery) -> QuerySet[Any]:
+        wanted = {"agent_name": query.agent_names, "user_id": query.user_ids, "type": query.types}
+        found = rows.filter(**{f"{name}__in": values for name, values in wanted.items() if values})
+        for word in query.keyword.split():
+            found = found.filter(self._contains(word))
+        return found
+
+
+def _identity(memory: MemoryDraft | MemoryRow) -> tuple[str, ...]:
+    """What makes two memories the same: owner, type and text."""
+    return tuple(getattr(memory, name) for name in IDENTITY)
+
+
+def _within(rows: QuerySet[Any], scope: Scope) -> QuerySet[Any]:
+    """The one place where a scope becomes a condition."""
+    rows = rows.filter(agent_name=scope.agent_name)
+    return rows if scope.everyone else rows.filter(user_id__in=scope.owners)
+
+
+def _of_type(rows: QuerySet[Any], type: str) -> QuerySet[Any]:
+    return rows.filter(type=type) if type else rows
+
+
+def _order(query: PageQuery) -> tuple[str, str]:
+    sign = "-" if query.descending else ""
+    return f"{sign}{query.order}", f"{sign}id"
+
+
+def _candidates(rows: QuerySet[Any]) -> list[Candidate]:
+    """Times come as text: parsing them would cost more than reading the rows, and they only break ties."""
+    version = Cast("updated_at", TextField())
+    return [Candidate(*row) for row in rows.annotate(version=version).values_list("id", "terms", "version")]
+
+
+def _hit(row: MemoryRow, scored: Scored) -> Hit:
+    return Hit(row.entry(), scored.score, tuple(term.surface for term in scored.matched))
+
+
+def _terms(row: MemoryRow, as_user: str | None = None) -> str:
+    user = row.user_id if as_user is None else as_user
+    return terms_of(row.agent_name, user, row.name, row.content, row.description, row.created_at)
+
+
+def _conflict(row: MemoryRow) -> Conflict:
+    message = _(
+        "Somebody changed this memory after you opened it. Look at the current text and apply your change again."
+    )
+    return Conflict(message, row.entry())

@@ -1,0 +1,129 @@
+"""The only readers: recall, prefetch, pages over all stores, statistics."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from django.conf import settings
+
+from memory_app import registry
+from memory_app.contracts import (
+    AgentStatistics,
+    Hit,
+    MemoryEntry,
+    Page,
+    PageQuery,
+    Scope,
+    SearchOptions,
+)
+from memory_app.exceptions import NetaclawError, StoreUnavailable
+from memory_app.models import MemoryConfig
+from memory_app.prompt import memory_context
+from memory_app.providers.base import MemoryProvider, SortKey
+
+MAX_MESSAGE = 4_000
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetched:
+    """What goes before the model: the block ("" for none), the hits in it, how long it took (ms), and why it failed."""
+
+    block: str
+    hits: Sequence[Hit]
+    milliseconds: float
+    failure: str = ""
+
+
+def recall(scope: Scope, query: str, type: str = "", limit: int = 5) -> Sequence[Hit]:
+    """The memories that a raw message needs, best first; a store that fails raises StoreUnavailable."""
+    options = SearchOptions(scope, type, limit)
+    return registry.provider_for(scope.agent_name).search(query[:MAX_MESSAGE], options)
+
+
+def get(scope: Scope, memory_id: int) -> MemoryEntry | None:
+    """The memory of this id, or None outside the scope."""
+    return registry.provider_for(scope.agent_name).get(scope, memory_id)
+
+
+def count_by_type(scope: Scope) -> Mapping[str, int]:
+    """How many memories of each type the scope reads."""
+    return registry.provider_for(scope.agent_name).count_by_type(scope)
+
+
+def prefetch(scope: Scope, message: str) -> Prefetched:
+    """The memory context for a chat turn (first document, section 6), within NETACLAW_PREFETCH_SECONDS and _CHARACTERS.
+
+    Never raises for a store that fails or is slow: the failure is logged and told in the answer, and the turn goes on.
+    """
+    start = perf_counter()
+    config = registry.config_for(scope.agent_name)
+    hits: Sequence[Hit] = ()
+    failure = ""
+    if config.enabled:
+        try:
+            hits = _hits_in_time(config, scope, message)
+        except NetaclawError as error:
+            failure = error.message
+            logger.warning("Prefetch for agent %s failed: %s", scope.agent_name, error)
+    block = memory_context(hits, settings.PREFETCH_CHARACTERS)
+    return Prefetched(block, hits, (perf_counter() - start) * 1000, failure)
+
+
+def _hits_in_time(config: MemoryConfig, scope: Scope, message: str) -> Sequence[Hit]:
+    options = SearchOptions(scope, limit=config.prefetch_limit, seconds=settings.PREFETCH_SECONDS)
+    return registry.provider_of(config).search(message[:MAX_MESSAGE], options)
+
+
+def page(query: PageQuery) -> Page:
+    """One page of memories over the stores of the named agents, or over all stores: one query a store, merged.
+
+    Totals are exact for the stores that answered; `unavailable` names the others.
+    """
+    providers = _stores_of(query.agent_names)
+    if len(providers) == 1:
+        return providers[0].page(query)
+    totals: list[int] = []
+    keys: list[tuple[SortKey, int]] = []
+    unavailable: list[str] = []
+    for position, provider in enumerate(providers):
+        try:
+            totals.append(provider.count(query))
+            keys += [(key, position) for key in provider.keys(query, query.start + query.size)]
+        except StoreUnavailable:
+            unavailable.append(provider.label)
+    keys.sort(reverse=query.descending)
+    rows = _load(providers, keys[query.start : query.start + query.size])
+    return Page(tuple(rows), query.page, query.size, sum(totals), tuple(unavailable))
+
+
+def _stores_of(agent_names: Sequence[str]) -> Sequence[MemoryProvider]:
+    if not agent_names:
+        return registry.stores()
+    return registry.stores_of(agent_names)
+
+
+def _load(providers: Sequence[MemoryProvider], keys: Sequence[tuple[SortKey, int]]) -> list[tuple[str, MemoryEntry]]:
+    wanted: dict[int, list[int]] = defaultdict(list)
+    for key, position in keys:
+        wanted[position].append(key.id)
+    found = {position: providers[position].entries(ids) for position, ids in wanted.items()}
+    return [
+        (providers[position].backend, found[position][key.id]) for key, position in keys if key.id in found[position]
+    ]
+
+
+def stats() -> Sequence[AgentStatistics]:
+    """A row for each agent, by name, with its store's counts; agents without memories have 0 (second document, 3.4)."""
+    counted = {row.agent_name: row for provider in registry.stores() for row in provider.stats()}
+    return [
+        replace(counted[name], backend=backend) if name in counted else AgentStatistics(name, backend, 0, {}, 0, None)
+        for name, backend in MemoryConfig.objects.order_by("agent__name").values_list("agent__name", "backend")
+    ]
+
+
+def backend_of(agent_name: str) -> str:
+    """The backend an agent's memories are kept in."""
+    return registry.provider_for(agent_name).backend

@@ -1,0 +1,181 @@
+"""The product's configuration: every NETACLAW_* variable, read once, checked, with a repair for each bad value.
+
+Names, defaults and meanings are in the README's table. A bad value raises ImproperlyConfigured, whose text names the
+variable and what to write instead; nothing else in the product reads the environment.
+"""
+
+import secrets
+import zoneinfo
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+PREFIX = "NETACLAW_"
+DATABASE_ENGINES = {"sqlite": "django.db.backends.sqlite3", "mysql": "django.db.backends.mysql"}
+WORDS = Annotated[tuple[str, ...], NoDecode]
+
+
+class Environment(BaseSettings):
+    """What the environment says; attribute `x_y` is variable NETACLAW_X_Y."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, str_strip_whitespace=True)
+
+    data_dir: Path = BASE_DIR / "var"
+    database_url: str = ""
+    secret_key: str = ""
+    debug: bool = False
+    allowed_hosts: WORDS = ("localhost", "127.0.0.1", "[::1]")
+    csrf_trusted_origins: WORDS = ()
+    https: bool = False
+    time_zone: str = "UTC"
+    language: str = "en"
+    log_level: str = "INFO"
+    max_open_stores: int = Field(default=32, ge=1, le=10_000)
+    prefetch_characters: int = Field(default=4_000, ge=500, le=200_000)
+    prefetch_seconds: float = Field(default=1.0, gt=0, le=60)
+
+    @field_validator("allowed_hosts", "csrf_trusted_origins", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
+
+    @field_validator("csrf_trusted_origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not word.startswith(("http://", "https://")) for word in value):
+            raise ValueError("write each origin with its scheme, for example https://memory.example.com")
+        return value
+
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        if value.exists() and not value.is_dir():
+            raise ValueError("is a file; name a directory that the product may write to")
+        return value.expanduser().resolve()
+
+    @field_validator("secret_key")
+    @classmethod
+    def _long(cls, value: str) -> str:
+        if value and len(value) < 32:
+            raise ValueError(
+                "use at least 32 random characters, or leave it unset to have one made in the data directory"
+            )
+        return value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        if value not in zoneinfo.available_timezones():
+            raise ValueError("is no time zone; use a name such as Asia/Shanghai or UTC")
+        return value
+
+    @field_validator("language")
+    @classmethod
+    def _language(cls, value: str) -> str:
+        if value not in ("en", "zh-hans"):
+            raise ValueError("use en or zh-hans")
+        return value
+
+    @field_validator("log_level")
+    @classmethod
+    def _level(cls, value: str) -> str:
+        if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+            raise ValueError("use DEBUG, INFO, WARNING, ERROR or CRITICAL")
+        return value.upper()
+
+    @field_validator("database_url")
+    @classmethod
+    def _scheme(cls, value: str) -> str:
+        if value and urlsplit(value).scheme not in DATABASE_ENGINES:
+            raise ValueError("use mysql://user:password@host:3306/name or sqlite:////absolute/path, or leave it unset")
+        return value
+
+
+def load() -> Environment:
+    """Reads and checks the environment; raises ImproperlyConfigured with one line per bad variable."""
+    try:
+        return Environment()
+    except ValidationError as error:
+        lines = [_repair(problem) for problem in error.errors(include_url=False)]
+        raise ImproperlyConfigured("\n".join(lines)) from None
+
+
+def _repair(problem: Any) -> str:
+    name = PREFIX + str(problem["loc"][0]).upper()
+    secret = name.endswith(("_KEY", "_URL"))
+    shown = "" if secret else f"={problem['input']}"
+    return f"{name}{shown}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def secret_key(environment: Environment) -> str:
+    """The given secret, or one made at first start and kept, readable by its owner only, in the data directory."""
+    if environment.secret_key:
+        return environment.secret_key
+    path = environment.data_dir / "secret_key"
+    try:
+        environment.data_dir.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            draft = path.with_name(f".secret_key.{secrets.token_hex(8)}")
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_urlsafe(50), encoding="ascii")
+            _keep_first(draft, path)
+        return path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{PREFIX}DATA_DIR={environment.data_dir}: {error.strerror}; name a directory that the product may write to"
+        ) from None
+
+
+def _keep_first(draft: Path, path: Path) -> None:
+    """Two first starts at once must end up with one secret: a hard link fails where the name is taken."""
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def main_database(environment: Environment) -> dict[str, Any]:
+    """Django's settings for the main database: SQLite in the data directory unless NETACLAW_DATABASE_URL says else."""
+    if not environment.database_url:
+        return sqlite_database(environment.data_dir / "netaclaw.sqlite3")
+    try:
+        settings: dict[str, Any] = dict(dj_database_url.parse(environment.database_url))
+    except (ValueError, KeyError):
+        raise ImproperlyConfigured(
+            f"{PREFIX}DATABASE_URL: is no database URL; check its port and its escapes"
+        ) from None
+    scheme = urlsplit(environment.database_url).scheme
+    if scheme == "sqlite":
+        return sqlite_database(Path(settings["NAME"]))
+    return settings | {
+        "ENGINE": DATABASE_ENGINES[scheme],
+        "CONN_MAX_AGE": 300,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": settings.get("OPTIONS", {})
+        | {
+            "charset": "utf8mb4",
+            "init_command": "SET sql_mode='STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', innodb_strict_mode=1",
+        },
+    }
+
+
+def sqlite_database(path: Path) -> dict[str, Any]:
+    """SQLite as a server needs it: WAL, five seconds of patience, and write transactions that never deadlock."""
+    return {
+        "ENGINE": DATABASE_ENGINES["sqlite"],
+        "NAME": path,
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "timeout": 5,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL",
+        },
+    }

@@ -1,0 +1,98 @@
+"""Django's settings, wired from the environment; a bad value there ends the start with its repair."""
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from netaclaw import environment
+
+BASE_DIR = environment.BASE_DIR
+try:
+    ENVIRONMENT = environment.load()
+    SECRET_KEY = environment.secret_key(ENVIRONMENT)
+    DATABASES = {"default": environment.main_database(ENVIRONMENT)}
+except ImproperlyConfigured as error:
+    raise SystemExit(f"NetaClaw Memory does not start with this configuration:\n{error}") from None
+
+DATA_DIR = ENVIRONMENT.data_dir
+DEBUG = ENVIRONMENT.debug
+ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
+DATABASE_ROUTERS = ["netaclaw.router.StoreRouter"]
+MAX_OPEN_STORES = ENVIRONMENT.max_open_stores
+PREFETCH_CHARACTERS = ENVIRONMENT.prefetch_characters
+PREFETCH_SECONDS = ENVIRONMENT.prefetch_seconds
+
+INSTALLED_APPS = [
+    "netaclaw.apps.ConsoleConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_filters",
+    "django_jsonform",
+    "rest_framework",
+    "memory_app",
+    "agents_app",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "netaclaw.urls"
+WSGI_APPLICATION = "netaclaw.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.csrf_trusted_origins)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.https
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.https else None
+SECURE_HSTS_SECONDS = 3600 if ENVIRONMENT.https else 0
+X_FRAME_OPTIONS = "DENY"
+
+LANGUAGE_CODE = ENVIRONMENT.language
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = ENVIRONMENT.time_zone
+USE_I18N = USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
+}

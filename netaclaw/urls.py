@@ -1,0 +1,22 @@
+"""URLs. The API's paths come first: the admin would answer everything under /admin/ with its own login page."""
+
+from django.contrib import admin
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+
+def health(request: HttpRequest) -> HttpResponse:
+    """Answers 200 when the main database does; for process managers and load balancers."""
+    connection.ensure_connection()
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+urlpatterns = [
+    path("", include("memory_app.api.urls")),
+    path("admin/", admin.site.urls),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("healthz", health),
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+]

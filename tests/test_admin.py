@@ -1,0 +1,201 @@
+import pytest
+from django.test import Client
+
+from agents_app.models import Agent
+from agents_app.services import create_agent
+from memory_app import search, services
+from memory_app.contracts import PageQuery, Scope
+from memory_app.models import MemoryConfig, MemoryType
+from memory_app.providers.pool import POOL
+from tests.conftest import draft
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/memory_app/memory/"
+AGENTS = "/admin/agents_app/agent/"
+TYPES = "/admin/memory_app/memorytype/"
+
+
+@pytest.fixture
+def console(client: Client, django_user_model) -> Client:
+    client.force_login(django_user_model.objects.create_superuser("root"))
+    return client
+
+
+@pytest.fixture
+def two_stores(db):
+    for name, path in (("helper", ""), ("own", "memory/own.db")):
+        create_agent(name, memory={"sqlite_path": path})
+        services.save(draft(f"text of {name} 花生", Scope(name, "ann"), name=f"title {name}"))
+
+
+def page(console: Client, path: str, **parameters) -> str:
+    response = console.get(path, parameters)
+    assert response.status_code == 200, (response.status_code, response.headers)
+    return response.content.decode()
+
+
+def values_of(form) -> dict[str, object]:
+    return {name: form[name].value() for name in form.fields}
+
+
+def form(response) -> dict[str, object]:
+    """What a browser would send back for the page's form, unchanged."""
+    context = response.context
+    fields = values_of(context["adminform"].form)
+    for inline in context["inline_admin_formsets"]:
+        formset = inline.formset
+        fields |= {f"{formset.prefix}-{name}": value for name, value in formset.management_form.initial.items()}
+        for item in formset.forms:
+            fields |= {f"{item.prefix}-{name}": value for name, value in values_of(item).items()}
+    return {name: "" if value is None else value for name, value in fields.items() if value is not False}
+
+
+def test_it_asks_for_a_sign_in(client):
+    assert client.get(LIST).headers["Location"].startswith("/admin/login/")
+
+
+@pytest.mark.parametrize("path", ["/admin/", LIST, AGENTS, f"{AGENTS}add/", TYPES, f"{TYPES}add/"])
+@pytest.mark.parametrize(("language", "title"), [("en", "NetaClaw Memory"), ("zh-hans", "NetaClaw 记忆")])
+def test_it_shows_every_page_in_both_languages(console, two_stores, path, language, title):
+    response = console.get(path, headers={"accept-language": language})
+    assert response.status_code == 200
+    assert title in response.content.decode()
+
+
+def test_it_lists_the_memories_of_all_stores(console, two_stores):
+    text = page(console, LIST)
+    assert "title helper" in text
+    assert "title own" in text
+    assert "2 memories" in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "shown", "hidden"),
+    [
+        ({"agent": "own"}, "title own", "title helper"),
+        ({"q": "of own 花"}, "title own", "title helper"),
+        ({"q": '" OR *'}, "0 memories", "title own"),
+        ({"type": "project"}, "0 memories", "title own"),
+        ({"agent": "ghost"}, "0 memories", "title own"),
+    ],
+)
+def test_it_filters_and_searches(console, two_stores, parameters, shown, hidden):
+    text = page(console, LIST, **parameters)
+    assert shown in text
+    assert hidden not in text
+
+
+def test_it_sorts_and_pages(console, agent):
+    services.save_many([draft(f"memory {n:03}") for n in range(120)])
+    assert page(console, LIST, o="2").index("memory 000") < page(console, LIST, o="2").index("memory 001")
+    last = page(console, LIST, p="3", o="2")
+    assert last.count("memory 119") >= 1
+    assert "memory 099" not in last
+
+
+def test_it_opens_the_memory_of_its_agent(console, two_stores):
+    for name in ("helper", "own"):
+        assert f"text of {name}" in page(console, f"{LIST}{name}_3A1/change/")
+
+
+@pytest.mark.parametrize("reference", ["helper_3A99", "ghost_3A1", "1", "helper_3Ax", "_3A1", f"helper_3A{10**30}"])
+def test_it_says_that_a_memory_does_not_exist(console, two_stores, reference):
+    response = console.get(f"{LIST}{reference}/change/", follow=True)
+    assert "doesn’t exist" in response.content.decode()
+
+
+def test_it_escapes_stored_text(console, agent):
+    services.save(draft("<script>alert(1)</script>", name="<b>name</b>"))
+    for path in (LIST, f"{LIST}helper_3A1/change/"):
+        text = page(console, path)
+        assert "<script>alert(1)" not in text
+        assert "<b>name" not in text
+
+
+def test_it_says_when_a_store_cannot_be_read(console, two_stores, data_dir):
+    POOL.close_all()
+    (data_dir / "memory" / "own.db").write_bytes(b"damaged " * 999)
+    text = page(console, LIST)
+    assert "title helper" in text
+    assert "memory/own.db" in text
+    response = console.get(f"{LIST}own_3A1/change/", follow=True)
+    assert "restore it from a backup" in response.content.decode()
+
+
+def test_it_makes_an_agent_with_its_memory_section(console):
+    sent = form(console.get(f"{AGENTS}add/")) | {"name": "sales", "label": "销售"}
+    assert console.post(f"{AGENTS}add/", sent).status_code == 302
+    config = MemoryConfig.objects.get(agent__name="sales")
+    assert (config.enabled, config.backend, config.sqlite_path, config.prefetch_limit) == (True, "sqlite", "", 5)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("name", " sales", "doesn"),
+        ("memory-0-sqlite_path", "../x.db", "relative to the data directory"),
+        ("memory-0-sqlite_path", "x.txt", "must end in .db"),
+        ("memory-0-prefetch_limit", "51", "Choose 1 to 50"),
+        ("memory-0-prefetch_limit", "0", "Choose 1 to 50"),
+        ("memory-0-backend", "mysql", "Select a valid choice"),
+    ],
+)
+def test_it_refuses_bad_settings(console, field, value, message):
+    sent = form(console.get(f"{AGENTS}add/")) | {"name": "sales", field: value}
+    response = console.post(f"{AGENTS}add/", sent)
+    if field == "name":
+        assert Agent.objects.get().name == "sales"
+    else:
+        assert message in response.content.decode()
+        assert not Agent.objects.exists()
+
+
+def test_it_keeps_the_name_of_an_agent(console, agent):
+    path = f"{AGENTS}{agent.pk}/change/"
+    console.post(path, form(console.get(path)) | {"name": "renamed", "label": "new label"})
+    agent.refresh_from_db()
+    assert (agent.name, agent.label) == ("helper", "new label")
+
+
+def test_it_will_not_leave_memories_behind(console, agent):
+    services.save(draft("kept"))
+    path = f"{AGENTS}{agent.pk}/change/"
+    response = console.post(path, form(console.get(path)) | {"memory-0-sqlite_path": "memory/new.db"})
+    assert "1 memories" in response.content.decode()
+    assert MemoryConfig.objects.get().sqlite_path == ""
+
+
+def test_it_deletes_memories_with_their_agent_and_says_how_many(console, two_stores):
+    agent = Agent.objects.get(name="own")
+    response = console.post(f"{AGENTS}{agent.pk}/delete/", {"post": "yes"}, follow=True)
+    assert "1 memory went with it" in response.content.decode()
+    assert search.page(PageQuery()).total == 1
+
+
+def test_it_deletes_selected_agents_with_their_memories(console, two_stores):
+    keys = list(Agent.objects.values_list("pk", flat=True))
+    console.post(AGENTS, {"action": "delete_selected", "_selected_action": keys, "post": "yes"})
+    assert not Agent.objects.exists()
+    create_agent("helper")
+    assert search.page(PageQuery()).total == 0
+
+
+def test_it_refuses_to_delete_a_type_in_use(console, agent):
+    own = MemoryType.objects.create(key="environment", name="环境")
+    services.save(draft("x", type="environment"))
+    response = console.post(f"{TYPES}{own.pk}/delete/", {"post": "yes"}, follow=True)
+    assert "is used by 1 memories" in response.content.decode()
+    sent = {"action": "delete_selected", "_selected_action": [own.pk], "post": "yes"}
+    assert "is used by 1 memories" in console.post(TYPES, sent, follow=True).content.decode()
+    assert MemoryType.objects.count() == 5
+
+
+def test_it_never_deletes_a_built_in_type(console, db):
+    key = MemoryType.objects.get(key="user").pk
+    assert console.post(f"{TYPES}{key}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_it_shows_memories_only_to_whom_it_may(client, django_user_model, two_stores):
+    client.force_login(django_user_model.objects.create_user("clerk", is_staff=True))
+    assert client.get(LIST).status_code == 403
+    assert client.get(f"{LIST}helper_3A1/change/").status_code == 403
