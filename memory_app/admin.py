@@ -1,5 +1,6 @@
 """The operators' pages for memories and their types in Django's admin."""
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -10,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -69,6 +71,11 @@ class TypeFilter(admin.SimpleListFilter):
         return queryset.filter(types=(self.value(),)) if self.value() else queryset
 
 
+def shown_time(time: datetime, pattern: str) -> str:
+    """A time in the installation's zone."""
+    return date_format(timezone.localtime(time), pattern)
+
+
 class MemoryList(ChangeList):
     """Rows of all stores, each linked by {agent, id}."""
 
@@ -87,6 +94,7 @@ class MemoryAdmin(ErrorsAsMessages):
     search_fields = ("name", "content", "description")
     search_help_text = _("Title, content and description; several words must all occur.")
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     ordering = ("-updated_at",)
     fields = (
         "reference",
@@ -133,13 +141,12 @@ class MemoryAdmin(ErrorsAsMessages):
 
     @admin.display(description=_("title"), ordering="name")
     def title(self, row: Any) -> str:
-        return format_html(
-            '<strong>{}</strong> <span title="{}">{}</span>', row.name, row.content, title_of(row.content)
-        )
+        html = '<strong>{}</strong> <span class="beginning" title="{}">{}</span>'
+        return format_html(html, row.name, row.content, title_of(row.content))
 
     @admin.display(description=_("type"), ordering="type")
     def tag(self, row: Any) -> str:
-        return row.type
+        return format_html('<span class="type-tag" data-type="{}">{}</span>', row.type, row.type)
 
     @admin.display(description=_("user"), ordering="user_id")
     def user(self, row: Any) -> str:
@@ -154,12 +161,12 @@ class MemoryAdmin(ErrorsAsMessages):
         return row.reference
 
     @admin.display(description=_("created"))
-    def created(self, row: Any) -> Any:
-        return timezone.localtime(row.created_at)
+    def created(self, row: Any) -> str:
+        return shown_time(row.created_at, "Y-m-d H:i:s")
 
     @admin.display(description=_("updated"), ordering="updated_at")
-    def updated(self, row: Any) -> Any:
-        return timezone.localtime(row.updated_at)
+    def updated(self, row: Any) -> str:
+        return shown_time(row.updated_at, "Y-m-d H:i")
 
 
 @admin.register(MemoryType)

@@ -1,65 +1,75 @@
-# Shared by script/server and script/test: makes a virtual environment with the pinned requirements, once.
+# Shared by script/server and script/test: the virtual environment .venv with the pinned requirements.
 
 say() { echo "$*" >&2; }
+fail() { say "$*"; exit 1; }
 
+# The interpreter to build on; never one of a virtual environment, which may be the one about to be replaced.
 find_python() {
     for python in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
-        [ -n "$python" ] && command -v "$python" >/dev/null 2>&1 || continue
-        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$python"; return; }
+        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11) or print(sys._base_executable))' 2>/dev/null && return
     done
-    say "NetaClaw Memory needs Python 3.11 or later: install it (Debian: apt-get install python3), or name it in PYTHON."
-    exit 1
+    fail "NetaClaw Memory needs Python 3.11 or later: install it (Debian: apt-get install python3), or name it in PYTHON."
 }
 
-# Installs Debian packages where we may; says nothing and fails where we may not.
-system_packages() {
-    command -v apt-get >/dev/null 2>&1 || return 1
-    if [ "$(id -u)" = 0 ]; then root=""; elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then root="sudo -n"; else return 1; fi
-    $root apt-get -qq update >/dev/null 2>&1 || true
-    DEBIAN_FRONTEND=noninteractive $root apt-get -qq install -y --no-install-recommends "$@" >/dev/null 2>&1
+# Installs Debian packages where nobody has to be asked for a password.
+install_packages() {
+    command -v apt-get >/dev/null || return 1
+    if [ "$(id -u)" = 0 ]; then sudo=""; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; else return 1; fi
+    say "Installing with apt-get: $* …"
+    $sudo apt-get -qq update >/dev/null 2>&1 || true
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=60 "$@" </dev/null >/dev/null 2>&1
 }
+
+has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
 
 make_environment() {
     python=$(find_python)
-    "$python" -c 'import ensurepip, venv' 2>/dev/null || system_packages python3-venv || {
-        say "Python's venv module is missing: install it (Debian: apt-get install python3-venv) and start again."
-        exit 1
-    }
-    say "Making $1 with $("$python" --version) …"
-    rm -rf "$1"
-    "$python" -m venv "$1"
+    has_venv "$python" || install_packages python3-venv || true
+    has_venv "$python" || fail "$python lacks its venv module: install it (Debian: apt-get install python3-venv) and start again."
+    say "Making .venv with $("$python" --version) …"
+    rm -rf .venv
+    "$python" -m venv .venv
 }
 
-# Everything but mysqlclient comes as wheels; mysqlclient is compiled against the MySQL or MariaDB client library.
+pip_install() { .venv/bin/python -m pip install -qq --disable-pip-version-check --no-input "$@"; }
+
+install_requirements() {
+    say "Installing $1 …"
+    grep -viE '^(mysqlclient|-r )' "$1" >.venv/requirements.txt
+    pip_install -c requirements.txt -r .venv/requirements.txt || fail "$1 is not installed, for the reason above; start again when it is mended."
+}
+
+# mysqlclient is the one requirement without a wheel: it is compiled against the client library of MySQL or MariaDB.
 install_mysqlclient() {
     pinned=$(grep -i '^mysqlclient==' requirements.txt)
-    "$1/bin/pip" install --quiet --disable-pip-version-check "$pinned" >/dev/null 2>&1 && return
-    system_packages gcc pkg-config python3-dev default-libmysqlclient-dev &&
-        "$1/bin/pip" install --quiet --disable-pip-version-check "$pinned" >/dev/null 2>&1 && return
-    say "Without MySQL: $pinned did not compile. SQLite works as it is; to add MySQL, install a C compiler and the client"
-    say "headers (Debian: apt-get install gcc pkg-config python3-dev default-libmysqlclient-dev) and start again."
+    log=.venv/mysqlclient.log
+    pip_install "$pinned" >$log 2>&1 && return
+    install_packages gcc pkg-config python3-dev default-libmysqlclient-dev && pip_install "$pinned" >$log 2>&1 && return
+    say "No MySQL or MariaDB for now: $pinned did not compile ($log says why). SQLite needs nothing more. To add MySQL:"
+    say "  apt-get install gcc pkg-config python3-dev default-libmysqlclient-dev    (as root; or what your system calls them)"
+    say "  .venv/bin/python -m pip install $pinned"
     return 1
 }
 
-# set_up_environment DIRECTORY REQUIREMENTS: installs once, and anew when the requirements change.
-set_up_environment() {
-    stamp=$(cat requirements.txt "$2" | cksum)
-    [ -x "$1/bin/python" ] && "$1/bin/python" -c '' 2>/dev/null || make_environment "$1"
-    if [ "$(cat "$1/requirements.stamp" 2>/dev/null)" != "$stamp" ]; then
-        say "Installing $2 …"
-        plain=$(mktemp)
-        cat requirements.txt "$2" | grep -viE '^(mysqlclient|-r )' | sort -u >"$plain"
-        "$1/bin/pip" install --quiet --disable-pip-version-check -r "$plain"
-        rm -f "$plain"
-        echo "$stamp" >"$1/requirements.stamp"
-    fi
-    if ! "$1/bin/python" -c 'import MySQLdb' 2>/dev/null; then
-        case "${NETACLAW_DATABASE_URL:-}${NETACLAW_TEST_MYSQL_URL:-}${NETACLAW_TEST_MARIADB_URL:-}" in
-            *mysql*) install_mysqlclient "$1" || exit 1 ;;
-            *) [ -e "$1/without-mysql" ] || install_mysqlclient "$1" || : >"$1/without-mysql" ;;
-        esac
-    fi
-}
+# The environment is good for this place, this Python and these requirements; scripts in .venv/bin hold absolute paths.
+stamp() { echo "$(pwd -P) $(.venv/bin/python -c 'import sys; print(*sys.version_info[:2])' 2>/dev/null) $(cat "$@" | cksum)"; }
+is_stamped() { [ "$(cat ".venv/$1.stamp" 2>/dev/null)" = "$(stamp requirements.txt "$1")" ]; }
 
-# gunicorn's heartbeat file belongs in memory where there is some.
-worker_directory() { if [ -d /dev/shm ] && [ -w /dev/shm ]; then echo /dev/shm; else echo "${TMPDIR:-/tmp}"; fi; }
+# set_up_environment REQUIREMENTS …: makes what is missing. A stamp is written last, so whatever was interrupted is redone.
+set_up_environment() {
+    if ! is_stamped requirements.txt; then
+        make_environment
+        install_requirements requirements.txt
+        install_mysqlclient || true
+        stamp requirements.txt requirements.txt >.venv/requirements.txt.stamp
+    fi
+    for file in "$@"; do
+        is_stamped "$file" && continue
+        install_requirements "$file"
+        stamp requirements.txt "$file" >".venv/$file.stamp"
+    done
+    case "${NETACLAW_DATABASE_URL:-}${NETACLAW_TEST_MYSQL_URL:-}${NETACLAW_TEST_MARIADB_URL:-}" in
+        *mysql*) .venv/bin/python -c 'import MySQLdb' 2>/dev/null || install_mysqlclient || exit 1 ;;
+    esac
+}

@@ -7,6 +7,7 @@ from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -46,9 +47,11 @@ class MemoryCommand(BaseCommand):
         """One line of JSON; Chinese and emoji as themselves."""
         self.stdout.write(json.dumps(value, ensure_ascii=False, default=str))
 
-    def print_table(self, columns: list[str], rows: list[list[str]]) -> None:
-        """A table as wide as the terminal; text is printed as it is, never as markup."""
-        table = Table(*columns)
+    def print_table(self, columns: list[str], rows: list[list[str]], *, wide: int) -> None:
+        """A table as wide as the terminal, most of it for column `wide`; text is printed as it is, never as markup."""
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+        for position, column in enumerate(columns):
+            table.add_column(column, ratio=5 if position == wide else None, overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         Console(file=cast(IO[str], self.stdout), highlight=False).print(table)

@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory_app.analysis import Prefixes, Query, owner_prefixes, parse_query
+from memory_app.analysis import Kind, Prefixes, Query, owner_prefixes, parse_query
 from memory_app.contracts import (
     AgentStatistics,
     Hit,
@@ -290,7 +290,10 @@ def _candidates(rows: QuerySet[Any]) -> list[Candidate]:
 
 
 def _hit(row: MemoryRow, scored: Scored) -> Hit:
-    return Hit(row.entry(), scored.score, tuple(term.surface for term in scored.matched))
+    """Single characters are shown as matched only where no longer match covers them."""
+    words = tuple(term.surface for term in scored.matched if term.kind is not Kind.CHAR)
+    characters = tuple(term.surface for term in scored.matched if term.kind is Kind.CHAR)
+    return Hit(row.entry(), scored.score, words + tuple(one for one in characters if one not in "".join(words)))
 
 
 def _terms(row: MemoryRow, as_user: str | None = None) -> str:

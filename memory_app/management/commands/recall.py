@@ -25,11 +25,11 @@ class Command(MemoryCommand):
             self.stdout.write(_("Nothing found."))
         else:
             columns = [_("score"), _("id"), _("type"), _("title"), _("content"), _("matched"), _("updated")]
-            self.print_table(columns, [_row(hit) for hit in hits])
+            self.print_table(columns, [_row(hit) for hit in hits], wide=4)
 
 
 def _row(hit: Any) -> list[str]:
     memory = hit.memory
-    updated = timezone.localtime(memory.updated_at).strftime("%Y-%m-%d %H:%M")
+    updated = timezone.localtime(memory.updated_at).strftime("%Y-%m-%d")
     text = [memory.type, memory.name, memory.content, " ".join(hit.matched), updated]
     return [f"{hit.score:.2f}", str(memory.id), *text]
