@@ -199,7 +199,7 @@ class MemoryConfigForm(forms.ModelForm):
 
     class Meta:
         model = MemoryConfig
-        fields = ("enabled", "backend", "prefetch_limit", "sqlite_path")
+        fields = ("enabled", "backend", "prefetch_limit", "sqlite_path", "database")
 
     def has_changed(self) -> bool:
         return self.instance.pk is None or super().has_changed()
@@ -226,7 +226,7 @@ class MemoryConfigInline(admin.StackedInline):
     min_num = max_num = 1
     fieldsets = (
         (None, {"fields": ("enabled", "backend", "prefetch_limit")}),
-        (_("Advanced"), {"classes": ("collapse",), "fields": ("sqlite_path",)}),
+        (_("Advanced"), {"classes": ("collapse",), "fields": ("sqlite_path", "database")}),
     )
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError, connection, models
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, models
 from django.utils.translation import gettext_lazy as _
 
 from memory_app.contracts import (
@@ -113,6 +113,11 @@ def available_backends() -> tuple[str, ...]:
     return (Backend.MYSQL, Backend.SQLITE) if mysql_is_main() else (Backend.SQLITE,)
 
 
+def named_databases() -> tuple[str, ...]:
+    """The databases besides the main one in which agents may keep their memories."""
+    return tuple(name for name in settings.DATABASES if name != DEFAULT_DB_ALIAS and "-replica-" not in name)
+
+
 def default_backend() -> str:
     """The backend of a new agent."""
     return available_backends()[0]
@@ -149,6 +154,12 @@ class MemoryConfig(models.Model):
         help_text=_("Relative to the data directory; empty for the file that agents share, %(path)s.")
         % {"path": DEFAULT_SQLITE_PATH},
     )
+    database = models.CharField(
+        _("database"),
+        max_length=50,
+        blank=True,
+        help_text=_("Of backend mysql: a database named in NETACLAW_DATABASES; empty for the main one."),
+    )
     prefetch_limit = models.PositiveSmallIntegerField(
         _("memories per turn"),
         default=5,
@@ -175,6 +186,9 @@ class MemoryConfig(models.Model):
         if self.backend not in available_backends():
             message = _("Backend mysql needs a MySQL main database: set NETACLAW_DATABASE_URL, or choose Local SQLite.")
             raise ValidationError({"backend": message})
+        if self.database and self.database not in named_databases():
+            message = _("There is no database of this name in NETACLAW_DATABASES.")
+            raise ValidationError({"database": message})
 
 
 class MemoryRow(models.Model):
@@ -214,17 +228,14 @@ class MemoryRow(models.Model):
 
 
 class Memory(MemoryRow):
-    """Memories in the main database: backend `mysql`."""
+    """Memories in a MySQL database: backend `mysql`. providers/mysql_schema.py owns the table."""
 
     class Meta(MemoryRow.Meta):
         abstract = False
+        managed = False
         db_table = "netaclaw_memory"
         verbose_name = _("memory")
         verbose_name_plural = _("memories")
-        indexes = [
-            models.Index(fields=["agent_name", "user_id"], name="idx_agent_user"),
-            models.Index(fields=["type"], name="idx_type"),
-        ]
 
 
 class SqliteMemory(MemoryRow):

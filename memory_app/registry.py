@@ -7,13 +7,16 @@ changed it; what costs time to open, the connections to files, is kept by provid
 from collections.abc import Sequence
 
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from memory_app.contracts import Backend
 from memory_app.exceptions import UnknownAgent
 from memory_app.models import MemoryConfig
 from memory_app.paths import DEFAULT_SQLITE_PATH, resolve
 from memory_app.providers.base import MemoryProvider
+from memory_app.providers.mysql import MysqlProvider
 from memory_app.providers.sqlite import SqliteProvider
 
 
@@ -32,7 +35,7 @@ def provider_for(agent_name: str) -> MemoryProvider:
 
 def provider_of(config: MemoryConfig) -> MemoryProvider:
     """The store that these settings name."""
-    return _sqlite(config.sqlite_path)
+    return _provider(config.backend, config.database, config.sqlite_path)
 
 
 def stores_of(agent_names: Sequence[str]) -> Sequence[MemoryProvider]:
@@ -41,15 +44,18 @@ def stores_of(agent_names: Sequence[str]) -> Sequence[MemoryProvider]:
 
 
 def stores() -> Sequence[MemoryProvider]:
-    """Every store that an agent uses, each once, the shared ones first."""
+    """Every store that an agent uses, each once."""
     return _distinct(MemoryConfig.objects.all())
 
 
 def _distinct(configs: QuerySet[MemoryConfig]) -> Sequence[MemoryProvider]:
-    paths = configs.values_list("sqlite_path", flat=True).order_by().distinct()
-    return [_sqlite(path) for path in sorted({path or DEFAULT_SQLITE_PATH for path in paths})]
+    places = configs.values_list("backend", "database", "sqlite_path").order_by().distinct()
+    found = {provider.label: provider for provider in (_provider(*place) for place in places)}
+    return [found[label] for label in sorted(found)]
 
 
-def _sqlite(sqlite_path: str) -> SqliteProvider:
+def _provider(backend: str, database: str, sqlite_path: str) -> MemoryProvider:
+    if backend == Backend.MYSQL:
+        return MysqlProvider(database or DEFAULT_DB_ALIAS)
     relative = sqlite_path or DEFAULT_SQLITE_PATH
     return SqliteProvider(resolve(settings.DATA_DIR, relative), relative)

@@ -19,6 +19,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 PREFIX = "NETACLAW_"
 DATABASE_ENGINES = {"sqlite": "django.db.backends.sqlite3", "mysql": "django.db.backends.mysql"}
 WORDS = Annotated[tuple[str, ...], NoDecode]
+URLS = Annotated[dict[str, tuple[str, ...]], NoDecode]
+MAIN = "default"
 
 
 class Environment(BaseSettings):
@@ -28,6 +30,8 @@ class Environment(BaseSettings):
 
     data_dir: Path = BASE_DIR / "var"
     database_url: str = ""
+    databases: URLS = Field(default_factory=dict)
+    replicas: URLS = Field(default_factory=dict)
     secret_key: str = ""
     debug: bool = False
     allowed_hosts: WORDS = ("localhost", "127.0.0.1", "[::1]")
@@ -44,6 +48,26 @@ class Environment(BaseSettings):
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
+
+    @field_validator("databases", "replicas", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        named: dict[str, tuple[str, ...]] = {}
+        for word in value.split():
+            name, found, url = word.partition("=")
+            if not found or not name.isidentifier() or urlsplit(url).scheme != "mysql":
+                raise ValueError("write name=mysql://user:password@host:3306/name, with spaces between several")
+            named[name] = (*named.get(name, ()), url)
+        return named
+
+    @field_validator("databases")
+    @classmethod
+    def _one_each(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        if MAIN in value or any(len(urls) > 1 for urls in value.values()):
+            raise ValueError("give each database a name of its own, other than default")
+        return value
 
     @field_validator("csrf_trusted_origins")
     @classmethod
@@ -108,7 +132,7 @@ def load() -> Environment:
 
 def _repair(problem: Any) -> str:
     name = PREFIX + str(problem["loc"][0]).upper()
-    secret = name.endswith(("_KEY", "_URL"))
+    secret = name.endswith(("_KEY", "_URL", "_DATABASES", "_REPLICAS"))
     shown = "" if secret else f"={problem['input']}"
     return f"{name}{shown}: {problem['msg'].removeprefix('Value error, ')}"
 
@@ -142,21 +166,43 @@ def _keep_first(draft: Path, path: Path) -> None:
         draft.unlink()
 
 
+def databases(environment: Environment) -> dict[str, dict[str, Any]]:
+    """Django's DATABASES: the main one, the named ones, and replicas as `name-replica-1`, …"""
+    found = {MAIN: main_database(environment)}
+    found |= {name: mysql_database(url, "DATABASES") for name, (url,) in environment.databases.items()}
+    for name, urls in environment.replicas.items():
+        if found.get(name, {}).get("ENGINE") != DATABASE_ENGINES["mysql"]:
+            raise ImproperlyConfigured(
+                f"{PREFIX}REPLICAS: {name} is no MySQL database of this installation; use its name"
+            )
+        for number, url in enumerate(urls, start=1):
+            found[f"{name}-replica-{number}"] = mysql_database(url, "REPLICAS") | {"TEST": {"MIRROR": name}}
+    return found
+
+
+def replicas(environment: Environment) -> dict[str, tuple[str, ...]]:
+    """The aliases of each database's replicas."""
+    counts = {name: len(urls) for name, urls in environment.replicas.items()}
+    return {name: tuple(f"{name}-replica-{n}" for n in range(1, count + 1)) for name, count in counts.items()}
+
+
 def main_database(environment: Environment) -> dict[str, Any]:
-    """Django's settings for the main database: SQLite in the data directory unless NETACLAW_DATABASE_URL says else."""
-    if not environment.database_url:
+    """The main database: SQLite in the data directory unless NETACLAW_DATABASE_URL says else."""
+    url = environment.database_url
+    if not url:
         return sqlite_database(environment.data_dir / "netaclaw.sqlite3")
-    try:
-        settings: dict[str, Any] = dict(dj_database_url.parse(environment.database_url))
-    except (ValueError, KeyError):
-        raise ImproperlyConfigured(
-            f"{PREFIX}DATABASE_URL: is no database URL; check its port and its escapes"
-        ) from None
-    scheme = urlsplit(environment.database_url).scheme
-    if scheme == "sqlite":
-        return sqlite_database(Path(settings["NAME"]))
+    if urlsplit(url).scheme == "sqlite":
+        return sqlite_database(Path(_parsed(url, "DATABASE_URL")["NAME"]))
+    return mysql_database(url, "DATABASE_URL")
+
+
+def mysql_database(url: str, variable: str) -> dict[str, Any]:
+    """A MySQL or MariaDB database: utf8mb4 on every connection, strict mode, connections that are kept and checked."""
+    settings = _parsed(url, variable)
+    if not settings["NAME"]:
+        raise ImproperlyConfigured(f"{PREFIX}{variable}: names no database; write mysql://user:password@host:3306/name")
     return settings | {
-        "ENGINE": DATABASE_ENGINES[scheme],
+        "ENGINE": DATABASE_ENGINES["mysql"],
         "CONN_MAX_AGE": 300,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": settings.get("OPTIONS", {})
@@ -164,7 +210,15 @@ def main_database(environment: Environment) -> dict[str, Any]:
             "charset": "utf8mb4",
             "init_command": "SET sql_mode='STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', innodb_strict_mode=1",
         },
+        "TEST": {"CHARSET": "utf8mb4"},
     }
+
+
+def _parsed(url: str, variable: str) -> dict[str, Any]:
+    try:
+        return dict(dj_database_url.parse(url))
+    except (ValueError, KeyError):
+        raise ImproperlyConfigured(f"{PREFIX}{variable}: is no database URL; check its port and its escapes") from None
 
 
 def sqlite_database(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model
 
 from memory_app.models import SqliteMemory
@@ -25,4 +26,7 @@ class StoreRouter:
         return None
 
     def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **hints: Any) -> bool | None:
-        return False if db != "default" or model_name == SqliteMemory._meta.model_name else None
+        """Everything goes to the main database; a named one holds the table of memories only, a replica makes none."""
+        if db == DEFAULT_DB_ALIAS:
+            return None
+        return app_label == "memory_app" and bool(hints.get("store")) and "-replica-" not in db

@@ -9,13 +9,14 @@ BASE_DIR = environment.BASE_DIR
 try:
     ENVIRONMENT = environment.load()
     SECRET_KEY = environment.secret_key(ENVIRONMENT)
-    DATABASES = {"default": environment.main_database(ENVIRONMENT)}
+    DATABASES = environment.databases(ENVIRONMENT)
 except ImproperlyConfigured as error:
     raise SystemExit(f"NetaClaw Memory does not start with this configuration:\n{error}") from None
 
 DATA_DIR = ENVIRONMENT.data_dir
 DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
+REPLICAS = environment.replicas(ENVIRONMENT)
 DATABASE_ROUTERS = ["netaclaw.router.StoreRouter"]
 MAX_OPEN_STORES = ENVIRONMENT.max_open_stores
 PREFETCH_CHARACTERS = ENVIRONMENT.prefetch_characters

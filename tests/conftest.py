@@ -29,6 +29,12 @@ def agent(db):
 
 
 @pytest.fixture
+def file_agent(db):
+    """An agent whose memories are in memory/memory.db, whatever the main database is."""
+    return create_agent("helper", memory={"backend": "sqlite"})
+
+
+@pytest.fixture
 def ann(agent) -> Scope:
     return Scope("helper", "ann")
 

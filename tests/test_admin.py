@@ -5,13 +5,14 @@ from agents_app.models import Agent
 from agents_app.services import create_agent
 from memory_app import search, services
 from memory_app.contracts import PageQuery, Scope
-from memory_app.models import MemoryConfig, MemoryType
+from memory_app.models import MemoryConfig, MemoryType, default_backend
 from memory_app.providers.pool import POOL
 from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memory_app/memory/"
 AGENTS = "/admin/agents_app/agent/"
+NAMES = ("helper", "own")
 TYPES = "/admin/memory_app/memorytype/"
 
 
@@ -22,10 +23,12 @@ def console(client: Client, django_user_model) -> Client:
 
 
 @pytest.fixture
-def two_stores(db):
-    for name, path in (("helper", ""), ("own", "memory/own.db")):
-        create_agent(name, memory={"sqlite_path": path})
-        services.save(draft(f"text of {name} 花生", Scope(name, "ann"), name=f"title {name}"))
+def two_stores(db) -> dict[str, str]:
+    """One agent in the default store, one in a file of its own; the references of their memories."""
+    create_agent("helper")
+    create_agent("own", memory={"backend": "sqlite", "sqlite_path": "memory/own.db"})
+    saved = [services.save(draft(f"text of {name} 花生", Scope(name, "ann"), name=f"title {name}")) for name in NAMES]
+    return {result.memory.agent_name: f"{result.memory.agent_name}_3A{result.memory.id}" for result in saved}
 
 
 def page(console: Client, path: str, **parameters) -> str:
@@ -94,19 +97,19 @@ def test_it_sorts_and_pages(console, agent):
 
 
 def test_it_opens_the_memory_of_its_agent(console, two_stores):
-    for name in ("helper", "own"):
-        assert f"text of {name}" in page(console, f"{LIST}{name}_3A1/change/")
+    for name in NAMES:
+        assert f"text of {name}" in page(console, f"{LIST}{two_stores[name]}/change/")
 
 
-@pytest.mark.parametrize("reference", ["helper_3A99", "ghost_3A1", "1", "helper_3Ax", "_3A1", f"helper_3A{10**30}"])
+@pytest.mark.parametrize("reference", ["helper_3A999999", "ghost_3A1", "1", "helper_3Ax", "_3A1", f"helper_3A{10**30}"])
 def test_it_says_that_a_memory_does_not_exist(console, two_stores, reference):
     response = console.get(f"{LIST}{reference}/change/", follow=True)
     assert "doesn’t exist" in response.content.decode()
 
 
 def test_it_escapes_stored_text(console, agent):
-    services.save(draft("<script>alert(1)</script>", name="<b>name</b>"))
-    for path in (LIST, f"{LIST}helper_3A1/change/"):
+    memory = services.save(draft("<script>alert(1)</script>", name="<b>name</b>")).memory
+    for path in (LIST, f"{LIST}helper_3A{memory.id}/change/"):
         text = page(console, path)
         assert "<script>alert(1)" not in text
         assert "<b>name" not in text
@@ -118,7 +121,7 @@ def test_it_says_when_a_store_cannot_be_read(console, two_stores, data_dir):
     text = page(console, LIST)
     assert "title helper" in text
     assert "memory/own.db" in text
-    response = console.get(f"{LIST}own_3A1/change/", follow=True)
+    response = console.get(f"{LIST}{two_stores['own']}/change/", follow=True)
     assert "restore it from a backup" in response.content.decode()
 
 
@@ -126,7 +129,12 @@ def test_it_makes_an_agent_with_its_memory_section(console):
     sent = form(console.get(f"{AGENTS}add/")) | {"name": "sales", "label": "销售"}
     assert console.post(f"{AGENTS}add/", sent).status_code == 302
     config = MemoryConfig.objects.get(agent__name="sales")
-    assert (config.enabled, config.backend, config.sqlite_path, config.prefetch_limit) == (True, "sqlite", "", 5)
+    assert (config.enabled, config.backend, config.sqlite_path, config.prefetch_limit) == (
+        True,
+        default_backend(),
+        "",
+        5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +145,7 @@ def test_it_makes_an_agent_with_its_memory_section(console):
         ("memory-0-sqlite_path", "x.txt", "must end in .db"),
         ("memory-0-prefetch_limit", "51", "Choose 1 to 50"),
         ("memory-0-prefetch_limit", "0", "Choose 1 to 50"),
-        ("memory-0-backend", "mysql", "Select a valid choice"),
+        ("memory-0-backend", "oracle", "Select a valid choice"),
     ],
 )
 def test_it_refuses_bad_settings(console, field, value, message):
@@ -198,4 +206,4 @@ def test_it_never_deletes_a_built_in_type(console, db):
 def test_it_shows_memories_only_to_whom_it_may(client, django_user_model, two_stores):
     client.force_login(django_user_model.objects.create_user("clerk", is_staff=True))
     assert client.get(LIST).status_code == 403
-    assert client.get(f"{LIST}helper_3A1/change/").status_code == 403
+    assert client.get(f"{LIST}{two_stores['helper']}/change/").status_code == 403

@@ -24,8 +24,8 @@ def run_json(*arguments: str):
 
 
 def test_it_remembers_and_recalls(agent):
-    assert "Saved as memory 1" in run("remember", "-a", "helper", "-u", "ann", "用户对花生过敏 [bold]")
-    assert "Already there: memory 1" in run("remember", "-a", "helper", "-u", "ann", "用户对花生过敏 [bold]")
+    assert "Saved as memory " in run("remember", "-a", "helper", "-u", "ann", "用户对花生过敏 [bold]")
+    assert "Already there: memory " in run("remember", "-a", "helper", "-u", "ann", "用户对花生过敏 [bold]")
     assert "花生" in run("recall", "-a", "helper", "-u", "ann", "我对什么过敏？")
     assert "[bold]" in run("recall", "-a", "helper", "-u", "ann", "过敏")
     assert "Nothing found" in run("recall", "-a", "helper", "-u", "bob", "过敏")

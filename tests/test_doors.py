@@ -12,6 +12,7 @@ from memory_app import search, services, tools
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
 from memory_app.exceptions import Refused, StoreUnavailable, UnknownAgent, UnknownType
 from memory_app.models import MemoryConfig, MemoryType
+from memory_app.providers.pool import POOL
 from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
@@ -191,23 +192,18 @@ def test_it_offers_plain_schemas():
         assert {"user_id", "userId", "agent_name"} & set(tool.parameters["properties"]) == set()
 
 
-def test_it_says_that_saving_failed(ann, data_dir, monkeypatch):
+def test_it_says_that_saving_failed(file_agent, data_dir, monkeypatch):
+    ann = Scope("helper", "ann")
     services.save(draft("first"))
     holder = sqlite3.connect(data_dir / "memory" / "memory.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr("memory_app.providers.pool.BUSY_SECONDS", 0)
-    POOL_close()
+    POOL.close_all()
     result = call("memory_save", ann, content="second")
     holder.execute("ROLLBACK")
     assert result["error"] == "store_unavailable"
     assert "SELECT" not in result["message"]
     assert search.page(PageQuery()).total == 1
-
-
-def POOL_close() -> None:
-    from memory_app.providers.pool import POOL
-
-    POOL.close_all()
 
 
 # prefetch
@@ -228,11 +224,12 @@ def test_it_prefetches_nothing_when_memory_is_off_or_nothing_is_found(ann, secre
     assert search.prefetch(ann, "gate code").block == ""
 
 
-def test_it_lets_the_turn_go_on_when_a_store_fails(ann, data_dir, caplog):
+def test_it_lets_the_turn_go_on_when_a_store_fails(file_agent, data_dir, caplog):
+    ann = Scope("helper", "ann")
     (data_dir / "memory").mkdir()
     (data_dir / "memory" / "memory.db").write_text("no database" * 100)
     found = search.prefetch(ann, "tea")
-    assert (found.block, found.hits) == ("", ())
+    assert (found.block, len(found.hits)) == ("", 0)
     assert found.failure
     assert "Prefetch for agent helper failed" in caplog.text
     with pytest.raises(StoreUnavailable):
@@ -251,7 +248,7 @@ def test_it_lets_the_turn_go_on_when_a_store_is_slow(ann, settings):
 @pytest.fixture
 def three_stores(db):
     for name, path in (("a", ""), ("b", "memory/b.db"), ("c", "memory/c.db")):
-        create_agent(name, memory={"sqlite_path": path})
+        create_agent(name, memory={"backend": "sqlite", "sqlite_path": path})
         for number in range(7):
             services.save(draft(f"{name}{number}", Scope(name, "u")))
 
@@ -272,8 +269,6 @@ def test_it_sorts_stores_by_name_upwards(three_stores):
 
 
 def test_it_tells_which_store_is_unavailable(three_stores, data_dir):
-    from memory_app.providers.pool import POOL
-
     POOL.close_all()
     (data_dir / "memory" / "b.db").write_bytes(b"damaged " * 1000)
     page = search.page(PageQuery(size=100))
@@ -332,7 +327,9 @@ def test_it_seeds_types_again_without_touching_operators_words(db):
     assert MemoryType.objects.get(key="user").name == "Mine"
 
 
-def test_it_will_not_leave_memories_behind(ann, secret):
+def test_it_will_not_leave_memories_behind(file_agent):
+    ann = Scope("helper", "ann")
+    secret = services.save(draft("gate code heron")).memory
     config = MemoryConfig.objects.get()
     config.sqlite_path = "memory/own.db"
     with pytest.raises(Refused):

@@ -1,6 +1,6 @@
 """The four built-in memory types (second document, section 2.1)."""
 
-from django.db import migrations
+from django.db import DEFAULT_DB_ALIAS, migrations
 
 TYPES = [
     ("user", "用户画像", "用户偏好、角色、习惯", "user", "#2563eb"),
@@ -11,6 +11,8 @@ TYPES = [
 
 
 def seed(apps, schema_editor):
+    if schema_editor.connection.alias != DEFAULT_DB_ALIAS:
+        return
     types = apps.get_model("memory_app", "MemoryType").objects.using(schema_editor.connection.alias)
     for key, name, description, icon, color in TYPES:
         defaults = {"name": name, "description": description, "icon": icon, "color": color, "is_system": True}

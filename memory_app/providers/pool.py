@@ -19,8 +19,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import load_backend
 
 from memory_app.exceptions import StoreUnavailable
-from memory_app.providers import schema
-from memory_app.providers.schema import BUSY_SECONDS
+from memory_app.providers import sqlite_schema
+from memory_app.providers.sqlite_schema import BUSY_SECONDS
 
 IDLE_SECONDS = 300
 NOTHING = Path(":memory:")
@@ -109,12 +109,12 @@ class StorePool:
         """Brings the file's schema up to date once per process; the empty store is made anew in every connection."""
         if path is NOTHING:
             if connection.connection is None:
-                self._full_text[connection.alias] = schema.bring_up_to_date(connection)
+                self._full_text[connection.alias] = sqlite_schema.bring_up_to_date(connection)
         elif connection.alias not in self._ready:
             with self._preparing:
                 if connection.alias not in self._ready:
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    self._full_text[connection.alias] = schema.bring_up_to_date(connection)
+                    self._full_text[connection.alias] = sqlite_schema.bring_up_to_date(connection)
                     self._ready[connection.alias] = _identity(path)
 
     def full_text(self, alias: str) -> bool:

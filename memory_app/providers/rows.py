@@ -1,20 +1,24 @@
 """What both backends share: the store contract on Django's ORM. Engines differ in how they find words."""
 
 import logging
+import math
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from functools import wraps
+from random import random
+from time import sleep
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
-from django.db import DatabaseError, connections, transaction
-from django.db.models import Count, Max, Q, QuerySet, TextField
+from django.db import Error, connections, transaction
+from django.db.models import Count, F, Max, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory_app.analysis import Kind, Prefixes, Query, owner_prefixes, parse_query
+from memory_app.analysis import Kind, Prefixes, Query, QueryTerm, owner_prefixes, parse_query
 from memory_app.contracts import (
     AgentStatistics,
     Hit,
@@ -32,14 +36,37 @@ from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreUnavai
 from memory_app.indexing import terms_of
 from memory_app.models import MemoryRow
 from memory_app.providers.base import MemoryProvider, SortKey
-from memory_app.ranking import Candidate, Scored, Statistics, rank
+from memory_app.ranking import MIN_PREFIX_LETTERS, Candidate, Scored, Statistics, rank
 
 SMALL_OWNER = 300
 MAX_CANDIDATES = 300
+MAX_POSTINGS = 20_000
+PAUSE = 0.1
+BLIND_ATTEMPTS = 20
 TEXT = ("name", "content", "description")
 IDENTITY = ("agent_name", "user_id", "type", *TEXT)
 TICK = timedelta(microseconds=1)
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def operation(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A whole operation of a store: run again while that may help, and in the end told as StoreUnavailable."""
+
+    @wraps(method)
+    def run(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return method(self, *args, **kwargs)
+            except Error as error:
+                if attempt == self.attempts or not self._may_retry(error):
+                    logger.exception("Store %s failed", self.label)
+                    raise _unavailable(self) from error
+                sleep(random() * PAUSE * attempt)
+        raise AssertionError("unreachable")
+
+    return run
 
 
 class RowProvider(MemoryProvider):
@@ -47,6 +74,10 @@ class RowProvider(MemoryProvider):
 
     model: type[MemoryRow]
     twin_query: ClassVar[str]
+    attempts: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self.fence: Callable[[], None] = _let_pass
 
     @abstractmethod
     def _opened(self, *, write: bool, seconds: float | None = None) -> AbstractContextManager[str]:
@@ -55,6 +86,10 @@ class RowProvider(MemoryProvider):
     @abstractmethod
     def _contains(self, word: str) -> Q:
         """The condition that a word occurs as a substring of title, content or description."""
+
+    def _narrowed(self, rows: QuerySet[Any], word: str) -> QuerySet[Any]:
+        """The same rows, found by an index where one can tell which hold the word."""
+        return rows
 
     @abstractmethod
     def _statistics(self, query: Query, owners: Sequence[Prefixes], rows: QuerySet[Any]) -> Statistics | None:
@@ -68,26 +103,30 @@ class RowProvider(MemoryProvider):
 
     @contextmanager
     def _reading(self, seconds: float | None = None) -> Iterator[QuerySet[Any]]:
-        with self._translated(), self._opened(write=False, seconds=seconds) as alias:
+        with self._opened(write=False, seconds=seconds) as alias:
             yield self.model._default_manager.using(alias)
 
     @contextmanager
     def _writing(self) -> Iterator[QuerySet[Any]]:
-        with self._translated(), self._opened(write=True) as alias, transaction.atomic(using=alias):
+        with self._opened(write=True) as alias, transaction.atomic(using=alias):
+            self.fence()
             yield self.model._default_manager.using(alias)
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except DatabaseError as error:
-            logger.exception("Store %s failed", self.label)
-            message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
-            raise StoreUnavailable(message % {"store": self.label}) from error
+    def _may_retry(self, error: Error) -> bool:
+        """Whether the whole operation may succeed when it is run again."""
+        return False
+
+    def _sort_key(self, query: PageQuery) -> Any:
+        return F(query.order)
+
+    def _order(self, query: PageQuery) -> tuple[Any, str]:
+        key = self._sort_key(query)
+        return (key.desc(), "-id") if query.descending else (key.asc(), "id")
 
     def save(self, draft: MemoryDraft) -> SaveResult:
         return self.save_many([draft])[0]
 
+    @operation
     def save_many(self, drafts: Sequence[MemoryDraft]) -> Sequence[SaveResult]:
         with self._writing() as rows:
             saved = [self._twin(rows, draft) or self._row(draft) for draft in drafts]
@@ -124,23 +163,29 @@ class RowProvider(MemoryProvider):
             for row in new:
                 row.save(using=rows.db, force_insert=True)
 
+    @operation
     def update(
         self, scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None
     ) -> MemoryEntry:
         with self._writing() as rows:
-            row = self._writable(rows, scope, memory_id)
-            if expected is not None and row.updated_at != expected:
-                raise _conflict(row)
-            read_at = row.updated_at
-            for name, value in changes.values().items():
-                setattr(row, name, value)
-            row.metadata = row.metadata or None
-            row.updated_at = max(timezone.now(), read_at + TICK)
-            row.terms = _terms(row)
-            values = {name: getattr(row, name) for name in (*TEXT, "type", "metadata", "terms", "updated_at")}
-            if not rows.filter(pk=row.pk, updated_at=read_at).update(**values):
-                raise _conflict(self._writable(rows, scope, memory_id))
-            return row.entry()
+            for _attempt in range(BLIND_ATTEMPTS):
+                row = self._writable(rows, scope, memory_id)
+                if expected is not None and row.updated_at != expected:
+                    raise _conflict(row)
+                if self._write(rows, row, changes):
+                    return row.entry()
+            raise _conflict(self._writable(rows, scope, memory_id))
+
+    def _write(self, rows: QuerySet[Any], row: Any, changes: MemoryChanges) -> bool:
+        """One conditional UPDATE; False when somebody else wrote the row since it was read."""
+        read_at = row.updated_at
+        for name, value in changes.values().items():
+            setattr(row, name, value)
+        row.metadata = row.metadata or None
+        row.updated_at = max(timezone.now(), read_at + TICK)
+        row.terms = _terms(row)
+        values = {name: getattr(row, name) for name in (*TEXT, "type", "metadata", "terms", "updated_at")}
+        return bool(rows.filter(pk=row.pk, updated_at=read_at).update(**values))
 
     def _writable(self, rows: QuerySet[Any], scope: Scope, memory_id: int) -> Any:
         row = _within(rows, scope).filter(pk=memory_id).first()
@@ -155,6 +200,7 @@ class RowProvider(MemoryProvider):
             )
         return row
 
+    @operation
     def delete(self, scope: Scope, memory_ids: Collection[int]) -> int:
         with self._writing() as rows:
             owned = rows.filter(agent_name=scope.agent_name, pk__in=list(memory_ids))
@@ -162,16 +208,19 @@ class RowProvider(MemoryProvider):
                 owned = owned.filter(user_id=scope.user_id)
             return owned.delete()[0]
 
+    @operation
     def list(self, scope: Scope, type: str = "", limit: int = 10) -> Sequence[MemoryEntry]:
         with self._reading() as rows:
             found = _of_type(_within(rows, scope), type).order_by("-updated_at", "-id")
             return [row.entry() for row in found.defer("terms")[: max(0, limit)]]
 
+    @operation
     def get(self, scope: Scope, memory_id: int) -> MemoryEntry | None:
         with self._reading() as rows:
             row = _within(rows, scope).defer("terms").filter(pk=memory_id).first()
             return row.entry() if row else None
 
+    @operation
     def search(self, query: str, options: SearchOptions) -> Sequence[Hit]:
         parsed = parse_query(query)
         if not parsed:
@@ -209,27 +258,32 @@ class RowProvider(MemoryProvider):
         rescoped = [Candidate(row.pk, _terms(row, as_user=""), row.updated_at) for row in newest]
         return rank(query, [neutral], rescoped, limit=options.limit)
 
+    @operation
     def page(self, query: PageQuery) -> Page:
         with self._reading() as rows:
             found = self._filtered(rows, query)
             total = found.count()
-            shown = found.order_by(*_order(query)).defer("terms")[query.start : query.start + query.size]
+            shown = found.order_by(*self._order(query)).defer("terms")[query.start : query.start + query.size]
             entries = tuple((self.backend, row.entry()) for row in shown) if query.start < total else ()
             return Page(entries, query.page, query.size, total)
 
+    @operation
     def count(self, query: PageQuery) -> int:
         with self._reading() as rows:
             return self._filtered(rows, query).count()
 
+    @operation
     def keys(self, query: PageQuery, limit: int) -> Sequence[SortKey]:
         with self._reading() as rows:
-            found = self._filtered(rows, query).order_by(*_order(query))
+            found = self._filtered(rows, query).order_by(*self._order(query))
             return [SortKey(*pair) for pair in found.values_list(query.order, "id")[:limit]]
 
+    @operation
     def entries(self, memory_ids: Collection[int]) -> Mapping[int, MemoryEntry]:
         with self._reading() as rows:
             return {key: row.entry() for key, row in rows.defer("terms").in_bulk(list(memory_ids)).items()}
 
+    @operation
     def stats(self, agent_names: Collection[str] = ()) -> Sequence[AgentStatistics]:
         with self._reading() as rows:
             counted = rows.filter(agent_name__in=list(agent_names)) if agent_names else rows.all()
@@ -251,6 +305,7 @@ class RowProvider(MemoryProvider):
             for row in sorted(totals, key=lambda row: row["agent_name"])
         ]
 
+    @operation
     def count_by_type(self, scope: Scope) -> Mapping[str, int]:
         with self._reading() as rows:
             return dict(_within(rows, scope).order_by("type").values_list("type").annotate(Count("id")))
@@ -259,8 +314,37 @@ class RowProvider(MemoryProvider):
         wanted = {"agent_name": query.agent_names, "user_id": query.user_ids, "type": query.types}
         found = rows.filter(**{f"{name}__in": values for name, values in wanted.items() if values})
         for word in query.keyword.split():
-            found = found.filter(self._contains(word))
+            found = self._narrowed(found.filter(self._contains(word)), word)
         return found
+
+
+def posting_terms(query: Query, statistics: Statistics, *, widened: bool) -> list[tuple[QueryTerm, float, bool]]:
+    """The terms whose rows an index gathers, each with its weight and whether it is a prefix.
+
+    The rarest come first, and the list ends when there are rows enough to choose from.
+    """
+    chosen: list[tuple[QueryTerm, float, bool]] = []
+    postings = 0
+    for term in sorted(query.terms, key=lambda term: statistics.frequency[term]):
+        prefix = term.kind is Kind.CHAR or (
+            widened and term.kind is Kind.WORD and len(term.spelling) >= MIN_PREFIX_LETTERS
+        )
+        if (term.kind is Kind.CHAR and not widened) or not (prefix or statistics.frequency[term]):
+            continue
+        chosen.append((term, math.log(1 + statistics.rows / (1 + statistics.frequency[term])), prefix))
+        postings += statistics.frequency[term]
+        if postings > MAX_POSTINGS:
+            break
+    return chosen
+
+
+def _let_pass() -> None:
+    """The fence of a store whose agents stay where they are."""
+
+
+def _unavailable(provider: MemoryProvider) -> StoreUnavailable:
+    message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
+    return StoreUnavailable(message % {"store": provider.label})
 
 
 def _identity(memory: MemoryDraft | MemoryRow) -> tuple[str, ...]:
@@ -276,11 +360,6 @@ def _within(rows: QuerySet[Any], scope: Scope) -> QuerySet[Any]:
 
 def _of_type(rows: QuerySet[Any], type: str) -> QuerySet[Any]:
     return rows.filter(type=type) if type else rows
-
-
-def _order(query: PageQuery) -> tuple[str, str]:
-    sign = "-" if query.descending else ""
-    return f"{sign}{query.order}", f"{sign}id"
 
 
 def _candidates(rows: QuerySet[Any]) -> list[Candidate]:

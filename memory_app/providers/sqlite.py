@@ -1,6 +1,5 @@
 """Backend `sqlite`: memories in a .db file with FTS5 (first document, section 4.4)."""
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +15,11 @@ from memory_app.analysis import Kind, Prefixes, Query, QueryTerm, scoped
 from memory_app.contracts import Backend
 from memory_app.models import SqliteMemory
 from memory_app.providers.pool import POOL
-from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider
-from memory_app.providers.schema import BUSY_SECONDS
-from memory_app.ranking import MIN_PREFIX_LETTERS, Statistics
+from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider, posting_terms
+from memory_app.providers.sqlite_schema import BUSY_SECONDS
+from memory_app.ranking import Statistics
 
 TRIGRAM = 3
-MAX_POSTINGS = 20_000
 LENGTH_SAMPLE = 200
 STEPS_BETWEEN_CHECKS = 1_000
 
@@ -38,6 +36,7 @@ class SqliteProvider(RowProvider):
     )
 
     def __init__(self, path: Path, label: str) -> None:
+        super().__init__()
         self.path = path
         self._label = label
 
@@ -94,7 +93,7 @@ class SqliteProvider(RowProvider):
     ) -> QuerySet[Any]:
         pieces = [
             (f'"{word}"{"*" if wide else ""}', weight)
-            for term, weight, wide in _posting_terms(query, statistics, widened=widened)
+            for term, weight, wide in posting_terms(query, statistics, widened=widened)
             for word in (scoped(term, owner) for owner in owners)
         ]
         if not pieces:
@@ -107,23 +106,6 @@ class SqliteProvider(RowProvider):
         )
         values = [value for phrase, weight in pieces for value in (weight, phrase)]
         return rows.filter(pk__in=RawSQL(best, values))
-
-
-def _posting_terms(query: Query, statistics: Statistics, *, widened: bool) -> list[tuple[QueryTerm, float, bool]]:
-    """The terms whose rows are gathered, rarest first, until there are postings enough to choose from."""
-    chosen: list[tuple[QueryTerm, float, bool]] = []
-    postings = 0
-    for term in sorted(query.terms, key=lambda term: statistics.frequency[term]):
-        prefix = term.kind is Kind.CHAR or (
-            widened and term.kind is Kind.WORD and len(term.spelling) >= MIN_PREFIX_LETTERS
-        )
-        if (term.kind is Kind.CHAR and not widened) or not (prefix or statistics.frequency[term]):
-            continue
-        chosen.append((term, math.log(1 + statistics.rows / (1 + statistics.frequency[term])), prefix))
-        postings += statistics.frequency[term]
-        if postings > MAX_POSTINGS:
-            break
-    return chosen
 
 
 @contextmanager

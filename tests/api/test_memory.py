@@ -7,6 +7,7 @@ from rest_framework.test import APIClient
 from agents_app.services import create_agent
 from memory_app import search, services
 from memory_app.contracts import PageQuery, Scope
+from memory_app.models import default_backend
 from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
@@ -105,13 +106,14 @@ def test_it_throttles_sign_in(api):
 
 
 def test_it_pages_with_the_backend_of_each_row(api):
-    create_agent("own", memory={"sqlite_path": "memory/own.db"})
+    create_agent("own", memory={"backend": "sqlite", "sqlite_path": "memory/own.db"})
     services.save(draft("first", metadata={"k": "中"}))
     services.save(draft("second", Scope("own", "")))
     page = data(post(api, PAGE, {"page": 1, "size": 20}))
     assert page["pagination"] == {"page": 1, "size": 20, "total": 2}
     second, first = page["list"]
-    assert (first["agentName"], first["userId"], first["_backend"]) == ("helper", "ann", "sqlite")
+    assert (first["agentName"], first["userId"], first["_backend"]) == ("helper", "ann", default_backend())
+    assert second["_backend"] == "sqlite"
     assert (first["metadata"], second["userId"], second["metadata"]) == ({"k": "中"}, "", {})
     assert len(first["updatedAt"]) == len("2026-01-01 00:00:00.000000")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connections
 
 from memory_app.contracts import MemoryChanges, Outcome, PageQuery, Scope, SearchOptions
 from memory_app.exceptions import Conflict, MemoryNotFound, Refused
@@ -17,6 +18,7 @@ EVERYONE = Scope.all_users("helper")
 SYNTAX = """status: open|say "hi|tea OR|AND|NOT tea|NEAR(tea|(tea|tea)|*
 ^tea|{body}: tea|body:tea|a,b|x=1|#tag|[x]|<b>|\\|+*
 tea**|@3 tea|~|- -|'; --|"tea" @8|%|_|a-|kit@example.test|C++|++tea|"--dry-run"|"unfinished|-- tea"""
+MORE = {"Mia lives in Asia", "🍣 for lunch", "café au lait"}
 QUERIES = SYNTAX.replace("\n", "|").split("|")
 
 
@@ -370,11 +372,31 @@ class ProviderContract:
             ("ick t", {"quick tea"}),
             ("ДОМ", {"дом у реки"}),
             ("ДО", {"дом у реки"}),
-            ("  ", {"quick tea", "quick ok lunch", "喜欢猫", "喜欢狗和猫咪", "likes C#", "100% sure", "дом у реки"}),
+            ("Asia", {"Mia lives in Asia"}),
+            ("mia a", {"Mia lives in Asia"}),
+            ("ives in", {"Mia lives in Asia"}),
+            ("🍣", {"🍣 for lunch"}),
+            ("🍺", set()),
+            ("cafe", set()),
+            ("CAFÉ", {"café au lait"}),
+            ("é", {"café au lait"}),
+            (
+                "  ",
+                {"quick tea", "quick ok lunch", "喜欢猫", "喜欢狗和猫咪", "likes C#", "100% sure", "дом у реки"} | MORE,
+            ),
         ],
     )
     def test_it_finds_every_word_as_a_substring(self, provider, save, keyword, expected):
-        for text in ("quick tea", "quick ok lunch", "喜欢猫", "喜欢狗和猫咪", "likes C#", "100% sure", "дом у реки"):
+        for text in (
+            "quick tea",
+            "quick ok lunch",
+            "喜欢猫",
+            "喜欢狗和猫咪",
+            "likes C#",
+            "100% sure",
+            "дом у реки",
+            *MORE,
+        ):
             save(text)
         assert {entry.content for _backend, entry in provider.page(PageQuery(keyword=keyword)).rows} == expected
 
@@ -406,6 +428,8 @@ def run_at_once(number: int, work: Callable[[], object]) -> None:
             work()
         except Exception as error:  # noqa: BLE001  (raised in the main thread below)
             errors.append(error)
+        finally:
+            connections.close_all()
 
     threads = [threading.Thread(target=enter) for _ in range(number)]
     for thread in threads:

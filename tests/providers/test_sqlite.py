@@ -7,7 +7,7 @@ from django.db import OperationalError
 
 from memory_app.contracts import MemoryChanges, PageQuery, SearchOptions
 from memory_app.exceptions import StoreUnavailable
-from memory_app.providers import schema
+from memory_app.providers import sqlite_schema
 from memory_app.providers.sqlite import SqliteProvider
 from tests.conftest import draft
 from tests.providers.contract import ANN, BOB, ProviderContract, find, run_at_once
@@ -110,14 +110,14 @@ def test_it_survives_many_threads_on_one_file(provider):
 
 
 def test_it_works_without_full_text(provider, path, monkeypatch):
-    real = schema._run
+    real = sqlite_schema._run
 
     def run(connection, *statements: str) -> None:
         if any("VIRTUAL" in statement for statement in statements):
             raise OperationalError("no such module: fts5")
         real(connection, *statements)
 
-    monkeypatch.setattr(schema, "_run", run)
+    monkeypatch.setattr(sqlite_schema, "_run", run)
     provider.save_many([draft(f"note {n}", BOB) for n in range(700)])
     provider.save(draft("black tea", BOB))
     assert find(provider, "tea", BOB) == ["black tea"]

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
-from rich.console import Console
 from rich.progress import Progress
 
 from memory_app import registry, services
 from memory_app.exceptions import UnknownType
 from memory_app.importing import Line, read_lines
+from memory_app.management.progress import progress_bar
 from memory_app.management.terminal import MemoryCommand
 
 BATCH = 500
@@ -38,7 +38,7 @@ class Command(MemoryCommand):
         counts: Counter[str] = Counter(created=0, duplicate=0, refused=0)
         problems: list[str] = []
         try:
-            with options["file"].open(encoding="utf-8-sig") as file, _progress() as progress:
+            with options["file"].open(encoding="utf-8-sig") as file, progress_bar() as progress:
                 task = progress.add_task(_("Importing"), total=os.fstat(file.fileno()).st_size)
                 counted = _advancing(file, progress, task)
                 lines = read_lines(counted, options["agent"], options["user"], options["type"])
@@ -77,12 +77,6 @@ def _type_problem(key: str) -> str:
     except UnknownType as error:
         return error.message
     return ""
-
-
-def _progress() -> Progress:
-    """A bar on the terminal's error stream; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    return Progress(console=console, disable=not console.is_terminal)
 
 
 def _advancing(file: Iterable[str], progress: Progress, task: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from memory_app.contracts import MemoryChanges, PageQuery
 from memory_app.exceptions import StoreRejected
-from memory_app.providers import schema
+from memory_app.providers import sqlite_schema
 from memory_app.providers.sqlite import SqliteProvider
 from tests.conftest import draft
 from tests.providers.contract import ANN, find, run_at_once
@@ -60,7 +60,7 @@ def execute(path: Path, script: str) -> None:
 
 def rows_of(path: Path) -> list[tuple]:
     connection = sqlite3.connect(path)
-    rows = connection.execute(f"SELECT {', '.join(schema.COLUMNS)} FROM memory").fetchall()
+    rows = connection.execute(f"SELECT {', '.join(sqlite_schema.COLUMNS)} FROM memory").fetchall()
     connection.close()
     return rows
 
@@ -183,18 +183,18 @@ UPGRADE = """
 import os, sys
 os.environ |= {"NETACLAW_DATA_DIR": sys.argv[1], "DJANGO_SETTINGS_MODULE": "netaclaw.settings"}
 import django; django.setup()
-from memory_app.providers import schema
+from memory_app.providers import sqlite_schema
 from memory_app.providers.sqlite import SqliteProvider
 from memory_app.contracts import PageQuery
 from pathlib import Path
-real, seen = schema._run, []
+real, seen = sqlite_schema._run, []
 def run(connection, *statements):
     for statement in statements:
         seen.append(statement)
         if len(seen) == int(sys.argv[3]):
             os.kill(os.getpid(), 9)
         real(connection, statement)
-schema._run = run
+sqlite_schema._run = run
 SqliteProvider(Path(sys.argv[2]), "old.db").count(PageQuery())
 """
 

@@ -1,0 +1,12 @@
+"""The product's settings, with the servers that NETACLAW_TEST_…_URL name as named databases."""
+
+import os
+
+from netaclaw.environment import mysql_database
+from netaclaw.settings import *  # noqa: F403
+from netaclaw.settings import DATABASES
+
+SERVERS = {"mysql": "NETACLAW_TEST_MYSQL_URL", "mariadb": "NETACLAW_TEST_MARIADB_URL"}
+for name, variable in SERVERS.items():
+    if os.environ.get(variable):
+        DATABASES[name] = mysql_database(f"{os.environ[variable].rstrip('/')}/netaclaw", variable)
