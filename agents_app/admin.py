@@ -1,16 +1,19 @@
 """The operators' pages for agents in Django's admin."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from agents_app import services
 from agents_app.models import Agent
+from agents_app.move_view import address, move_view
 from memory_app import search
 from memory_app.admin import ErrorsAsMessages, MemoryConfigInline
 
@@ -50,6 +53,19 @@ class AgentAdmin(ErrorsAsMessages):
     @admin.display(description=_("memories"))
     def memories(self, agent: Any) -> int:
         return agent.memory_count
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(partial(move_view, model_admin=self))
+        return [path("<int:agent_id>/move/", view, name="agents_app_agent_move"), *super().get_urls()]
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        super().save_formset(request, form, formset, change)
+        wanted = [item.wanted_place for item in formset.forms if getattr(item, "wanted_place", None)]
+        request.wanted_place = wanted[0] if wanted else None  # type: ignore[attr-defined]
+
+    def response_change(self, request: HttpRequest, obj: Agent) -> HttpResponse:
+        wanted = getattr(request, "wanted_place", None)
+        return HttpResponseRedirect(address(obj, wanted)) if wanted else super().response_change(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Agent) -> None:
         self._delete(request, [obj])

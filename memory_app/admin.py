@@ -20,6 +20,7 @@ from memory_app import services
 from memory_app.exceptions import NetaclawError
 from memory_app.merged import ROWS, MergedRows, by_reference
 from memory_app.models import Memory, MemoryConfig, MemoryType, available_backends
+from memory_app.paths import Place
 from memory_app.tools import title_of
 
 
@@ -201,20 +202,19 @@ class MemoryConfigForm(forms.ModelForm):
         model = MemoryConfig
         fields = ("enabled", "backend", "prefetch_limit", "sqlite_path", "database")
 
+    wanted_place: Place | None = None
+
     def has_changed(self) -> bool:
         return self.instance.pk is None or super().has_changed()
 
-    def clean(self) -> dict[str, Any]:
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        try:
-            services.check_store_change(
-                MemoryConfig(
-                    pk=self.instance.pk, backend=data.get("backend", ""), sqlite_path=data.get("sqlite_path", "")
-                )
-            )
-        except NetaclawError as error:
-            raise forms.ValidationError(error.message) from None
-        return data
+    def save(self, commit: bool = True) -> MemoryConfig:
+        """Keeps the store as it is: for another one the memories move, which is confirmed on a page of its own."""
+        stored = MemoryConfig.objects.filter(pk=self.instance.pk).first()
+        if stored and stored.place.normal() != self.instance.place.normal():
+            self.wanted_place = self.instance.place
+            for name in ("backend", "database", "sqlite_path"):
+                setattr(self.instance, name, getattr(stored, name))
+        return super().save(commit)
 
 
 class MemoryConfigInline(admin.StackedInline):

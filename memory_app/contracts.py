@@ -242,6 +242,7 @@ class PageQuery:
     agent_names: tuple[str, ...] = ()
     user_ids: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    without_agents: tuple[str, ...] = ()
     keyword: str = ""
     page: int = 1
     size: int = 20

@@ -59,6 +59,12 @@ class StoreUnavailable(NetaclawError):
     code = "store_unavailable"
 
 
+class StoreMoved(StoreUnavailable):
+    """The agent's memories were moved to another store between finding the old one and writing to it."""
+
+    code = "store_moved"
+
+
 class StoreRejected(StoreUnavailable):
     """A file that can't serve as a store (not ours, newer, damaged, in the wrong place); it is left as it was."""
 

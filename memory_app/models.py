@@ -19,7 +19,7 @@ from memory_app.contracts import (
     clean_key,
 )
 from memory_app.exceptions import InvalidInput, StoreRejected
-from memory_app.paths import DEFAULT_SQLITE_PATH, resolve
+from memory_app.paths import DEFAULT_SQLITE_PATH, Place, resolve
 
 
 class TypeInfo(NamedTuple):
@@ -166,6 +166,8 @@ class MemoryConfig(models.Model):
         help_text=_("How many memories are put before the model in each turn, 1 to 50."),
     )
 
+    move = models.JSONField(null=True, editable=False)
+
     class Meta:
         db_table = "netaclaw_memory_config"
         verbose_name = _("memory settings")
@@ -180,6 +182,11 @@ class MemoryConfig(models.Model):
 
     def __str__(self) -> str:
         return str(self.agent)
+
+    @property
+    def place(self) -> Place:
+        """Where the agent's memories are now."""
+        return Place(self.backend, self.database, self.sqlite_path)
 
     def clean(self) -> None:
         """Refuses backend `mysql` on an installation whose main database isn't MySQL."""

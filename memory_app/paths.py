@@ -1,12 +1,29 @@
 """Where .db files may lie: inside the data directory, whatever an operator, an import or a symbolic link says."""
 
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from django.utils.translation import gettext as _
 
+from memory_app.contracts import Backend
 from memory_app.exceptions import StoreRejected
 
 DEFAULT_SQLITE_PATH = "memory/memory.db"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A store: for `mysql` a database ("" for the main one), for `sqlite` a file ("" for the one that agents share)."""
+
+    backend: str
+    database: str = ""
+    sqlite_path: str = ""
+
+    def normal(self) -> "Place":
+        """One spelling for one store."""
+        if self.backend == Backend.MYSQL:
+            return Place(self.backend, self.database)
+        return Place(self.backend, "", str(PurePosixPath(self.sqlite_path or DEFAULT_SQLITE_PATH)))
 
 
 def resolve(data_dir: Path, sqlite_path: str) -> Path:

@@ -82,27 +82,23 @@ def page(query: PageQuery) -> Page:
 
     Totals are exact for the stores that answered; `unavailable` names the others.
     """
-    providers = _stores_of(query.agent_names)
-    if len(providers) == 1:
-        return providers[0].page(query)
+    providers = registry.stores_of(query.agent_names) if query.agent_names else registry.stores()
+    away = registry.moving()
     totals: list[int] = []
     keys: list[tuple[SortKey, int]] = []
     unavailable: list[str] = []
     for position, provider in enumerate(providers):
+        asked = replace(query, without_agents=tuple(name for name, label in away.items() if label != provider.label))
+        if len(providers) == 1:
+            return provider.page(asked)
         try:
-            totals.append(provider.count(query))
-            keys += [(key, position) for key in provider.keys(query, query.start + query.size)]
+            totals.append(provider.count(asked))
+            keys += [(key, position) for key in provider.keys(asked, query.start + query.size)]
         except StoreUnavailable:
             unavailable.append(provider.label)
     keys.sort(reverse=query.descending)
     rows = _load(providers, keys[query.start : query.start + query.size])
     return Page(tuple(rows), query.page, query.size, sum(totals), tuple(unavailable))
-
-
-def _stores_of(agent_names: Sequence[str]) -> Sequence[MemoryProvider]:
-    if not agent_names:
-        return registry.stores()
-    return registry.stores_of(agent_names)
 
 
 def _load(providers: Sequence[MemoryProvider], keys: Sequence[tuple[SortKey, int]]) -> list[tuple[str, MemoryEntry]]:
@@ -117,11 +113,12 @@ def _load(providers: Sequence[MemoryProvider], keys: Sequence[tuple[SortKey, int
 
 def stats() -> Sequence[AgentStatistics]:
     """A row for each agent, by name, with its store's counts; agents without memories have 0 (second document, 3.4)."""
-    counted = {row.agent_name: row for provider in registry.stores() for row in provider.stats()}
-    return [
-        replace(counted[name], backend=backend) if name in counted else AgentStatistics(name, backend, 0, {}, 0, None)
-        for name, backend in MemoryConfig.objects.order_by("agent__name").values_list("agent__name", "backend")
-    ]
+    counted = {(provider.label, row.agent_name): row for provider in registry.stores() for row in provider.stats()}
+    rows = []
+    for config in MemoryConfig.objects.select_related("agent").order_by("agent__name"):
+        nothing = AgentStatistics(config.agent.name, config.backend, 0, {}, 0, None)
+        rows.append(counted.get((registry.store_at(config.place).label, config.agent.name), nothing))
+    return rows
 
 
 def backend_of(agent_name: str) -> str:

@@ -1,15 +1,20 @@
 """The only writers: every change to memories, types and their places goes through here, whichever door it came by."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
+from typing import TypeVar
 
 from django.utils.translation import gettext as _
 
 from memory_app import registry
 from memory_app.contracts import UNSET, MemoryChanges, MemoryDraft, MemoryEntry, PageQuery, SaveResult, Scope
-from memory_app.exceptions import Refused, UnknownType
-from memory_app.models import MemoryConfig, MemoryType
+from memory_app.exceptions import Refused, StoreMoved, UnknownType
+from memory_app.models import MemoryType
+from memory_app.providers.rows import RowProvider
+
+R = TypeVar("R")
 
 
 def save(draft: MemoryDraft) -> SaveResult:
@@ -26,20 +31,24 @@ def save_many(drafts: Sequence[MemoryDraft]) -> list[SaveResult]:
         check_type(key)
     results: list[SaveResult] = []
     for agent_name, group in groupby(drafts, key=lambda draft: draft.agent_name):
-        results += registry.provider_for(agent_name).save_many(list(group))
+        results += _on_store(agent_name, partial(_save_batch, batch=list(group)))
     return results
+
+
+def _save_batch(store: RowProvider, batch: Sequence[MemoryDraft]) -> Sequence[SaveResult]:
+    return store.save_many(batch)
 
 
 def update(scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None) -> MemoryEntry:
     """Edits one memory within the scope (see MemoryProvider.update); raises Conflict unless it is as `expected`."""
     if changes.type is not UNSET:
         check_type(changes.type)
-    return registry.provider_for(scope.agent_name).update(scope, memory_id, changes, expected)
+    return _on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected))
 
 
 def delete(scope: Scope, memory_ids: Collection[int]) -> int:
     """Deletes memories of the scope's own by id; returns how many there were."""
-    return registry.provider_for(scope.agent_name).delete(scope, memory_ids) if memory_ids else 0
+    return _on_store(scope.agent_name, lambda store: store.delete(scope, memory_ids)) if memory_ids else 0
 
 
 def delete_agent_memories(agent_name: str) -> int:
@@ -51,19 +60,6 @@ def delete_agent_memories(agent_name: str) -> int:
         deleted += provider.delete(everything, [entry.id for entry in entries])
     provider.close()
     return deleted
-
-
-def check_store_change(config: MemoryConfig) -> None:
-    """Refuses settings that would leave an agent's memories behind in the store it uses now."""
-    stored = MemoryConfig.objects.filter(pk=config.pk).select_related("agent").first()
-    if stored is None or (stored.backend, stored.sqlite_path) == (config.backend, config.sqlite_path):
-        return
-    provider = registry.provider_of(stored)
-    if number := provider.count(PageQuery(agent_names=(stored.agent.name,))):
-        raise Refused(
-            _("This agent keeps %(count)d memories in %(store)s, which would be left behind. Keep the store.")
-            % {"count": number, "store": provider.label}
-        )
 
 
 def seed_types() -> int:
@@ -82,6 +78,14 @@ def delete_types(types: Iterable[MemoryType]) -> int:
             message = _('Type "%(key)s" is used by %(count)d memories; give them another type first.')
             raise Refused(message % {"key": item.key, "count": number})
     return MemoryType.objects.filter(pk__in=[item.pk for item in doomed]).delete()[0]
+
+
+def _on_store(agent_name: str, work: Callable[[RowProvider], R]) -> R:
+    """Runs a write on the agent's store, and once more on the new one if the agent was moved in this very moment."""
+    try:
+        return work(registry.provider_for(agent_name))
+    except StoreMoved:
+        return work(registry.provider_for(agent_name))
 
 
 def check_type(key: str) -> None:

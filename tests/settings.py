@@ -10,3 +10,4 @@ SERVERS = {"mysql": "NETACLAW_TEST_MYSQL_URL", "mariadb": "NETACLAW_TEST_MARIADB
 for name, variable in SERVERS.items():
     if os.environ.get(variable):
         DATABASES[name] = mysql_database(f"{os.environ[variable].rstrip('/')}/netaclaw", variable)
+        DATABASES[f"{name}-replica-1"] = DATABASES[name] | {"TEST": {"MIRROR": name}}

@@ -1,4 +1,7 @@
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from agents_app.models import Agent
@@ -165,12 +168,58 @@ def test_it_keeps_the_name_of_an_agent(console, agent):
     assert (agent.name, agent.label) == ("helper", "new label")
 
 
-def test_it_will_not_leave_memories_behind(console, agent):
-    services.save(draft("kept"))
+@pytest.fixture
+def started(monkeypatch) -> list[list[str]]:
+    """The commands that the console started in processes of their own."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr("agents_app.move_view.subprocess.Popen", lambda command, **options: commands.append(command))
+    return commands
+
+
+def ask_for_another_file(console: Client, agent: Agent) -> str:
     path = f"{AGENTS}{agent.pk}/change/"
-    response = console.post(path, form(console.get(path)) | {"memory-0-sqlite_path": "memory/new.db"})
-    assert "1 memories" in response.content.decode()
+    sent = form(console.get(path)) | {"memory-0-backend": "sqlite", "memory-0-sqlite_path": "memory/new.db"}
+    return console.post(path, sent | {"label": "new label"}).headers["Location"]
+
+
+def test_it_asks_before_memories_move(console, file_agent, started):
+    services.save(draft("kept"))
+    page_of_move = ask_for_another_file(console, file_agent)
+    assert Agent.objects.get().label == "new label"
     assert MemoryConfig.objects.get().sqlite_path == ""
+    text = page(console, page_of_move)
+    assert "From memory/memory.db to memory/new.db." in text
+    assert "1 memory moves." in text
+    assert started == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_moves_memories_when_that_is_confirmed(console, file_agent, started):
+    services.save(draft("kept"))
+    page_of_move = ask_for_another_file(console, file_agent)
+    waiting = console.post(page_of_move).headers["Location"]
+    assert 'http-equiv="refresh"' in page(console, waiting)
+    call_command(*started[0][2:], stdout=StringIO())
+    response = console.get(waiting, follow=True)
+    assert "1 memory is in the new store now." in response.content.decode()
+    assert MemoryConfig.objects.get().sqlite_path == "memory/new.db"
+    assert search.recall(Scope("helper", "ann"), "kept")[0].memory.content == "kept"
+
+
+def test_it_offers_to_go_on_with_an_interrupted_move(console, file_agent, started):
+    state = {"to": {"backend": "sqlite", "database": "", "sqlite_path": "memory/new.db"}, "phase": "copy"}
+    state |= {"from": {"backend": "sqlite", "database": "", "sqlite_path": ""}, "copied": 3, "total": 9}
+    MemoryConfig.objects.update(move=state | {"at": "2026-01-01T00:00:00+00:00"})
+    text = page(console, f"{AGENTS}{file_agent.pk}/move/", backend="sqlite", sqlite_path="memory/new.db")
+    assert "3 of 9 memories copied" in text
+    assert "Go on" in text
+
+
+@pytest.mark.parametrize("place", [{}, {"backend": "oracle"}, {"backend": "sqlite", "sqlite_path": "../x.db"}])
+def test_it_refuses_to_move_to_no_place(console, file_agent, place, started):
+    path = f"{AGENTS}{file_agent.pk}/move/"
+    assert console.post(path, query_params=place).headers["Location"].endswith("/change/")
+    assert started == []
 
 
 def test_it_deletes_memories_with_their_agent_and_says_how_many(console, two_stores):

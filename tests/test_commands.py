@@ -3,6 +3,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings as installed
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
@@ -11,6 +12,7 @@ from memory_app.contracts import PageQuery, Scope
 from memory_app.models import MemoryType
 
 pytestmark = pytest.mark.django_db
+SERVERS = [name for name in ("mysql", "mariadb") if name in installed.DATABASES]
 
 
 def run(*arguments: str) -> str:
@@ -119,6 +121,7 @@ def test_it_seeds_types_idempotently(db):
     assert "0 memory types added" in run("seed_memory_types")
 
 
+@pytest.mark.django_db(databases=["default", *SERVERS])
 def test_it_prepares_an_installation_once(db, django_user_model, settings, tmp_path):
     settings.STATIC_ROOT = tmp_path / "static"
     first = run("prepare", "--demo", "yes")

@@ -327,17 +327,6 @@ def test_it_seeds_types_again_without_touching_operators_words(db):
     assert MemoryType.objects.get(key="user").name == "Mine"
 
 
-def test_it_will_not_leave_memories_behind(file_agent):
-    ann = Scope("helper", "ann")
-    secret = services.save(draft("gate code heron")).memory
-    config = MemoryConfig.objects.get()
-    config.sqlite_path = "memory/own.db"
-    with pytest.raises(Refused):
-        services.check_store_change(config)
-    services.delete(ann, [secret.id])
-    services.check_store_change(config)
-
-
 def test_it_adds_the_demo_agent_to_an_empty_installation_only(db):
     assert demo.add() == len(demo.MEMORIES)
     assert demo.add() == 0

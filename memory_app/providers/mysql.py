@@ -1,6 +1,7 @@
 """Backend `mysql`: the table netaclaw_memory of the main database, or of a named one (first document, 4.3)."""
 
 import hashlib
+import logging
 import math
 import random
 import time
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, Error, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Q, QuerySet
 from django.db.models.expressions import RawSQL
@@ -27,11 +28,13 @@ BUSY = (LOCK_TIMEOUT, 1213, 1020)  # also: deadlock; MariaDB's "record has chang
 LOST = (0, 2006, 2013, 2055, 4031)
 REFUSED = (2002, 2003, 2005)
 INDEX_SECONDS = 60
+WRITERS_SECONDS = 30
 LOCK_SECONDS = 10
 STRIPES = 64
 BINARY = "utf8mb4_bin"
 TERMS = "MATCH(terms) AGAINST (%s IN BOOLEAN MODE)"
 NGRAM = "MATCH(name, content, description) AGAINST (%s IN BOOLEAN MODE)"
+logger = logging.getLogger(__name__)
 _INDEXES: dict[tuple[str, str], tuple[bool, float]] = {}
 
 
@@ -57,6 +60,22 @@ class MysqlProvider(RowProvider):
     def label(self) -> str:
         return "MySQL" if self.alias == "default" else f"MySQL {self.alias}"
 
+    def _enter(self, alias: str) -> None:
+        """Takes the metadata lock that LOCK TABLES waits for."""
+        with connections[alias].cursor() as cursor:
+            cursor.execute("SELECT id FROM netaclaw_memory LIMIT 0")
+
+    @operation
+    def wait_for_writers(self) -> None:
+        connection = connections[self.alias].copy()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET SESSION lock_wait_timeout = {WRITERS_SECONDS}")
+                cursor.execute("LOCK TABLES netaclaw_memory WRITE")
+                cursor.execute("UNLOCK TABLES")
+        finally:
+            connection.close()
+
     def close(self) -> None:
         """Connections belong to Django, which keeps them per thread."""
 
@@ -73,7 +92,7 @@ class MysqlProvider(RowProvider):
         replicas = settings.REPLICAS.get(self.alias, ())
         return random.choice(replicas) if replicas and not self._replicas_failed else self.alias
 
-    def _may_retry(self, error: Error) -> bool:
+    def may_retry(self, error: Error) -> bool:
         """After a deadlock or a lost connection, outside a transaction; a replica that fails is left for its source."""
         code = error.args[0] if error.args else None
         if connections[self.alias].in_atomic_block:
@@ -161,11 +180,28 @@ class MysqlProvider(RowProvider):
         return rows.filter(pk__in=list(best.values_list("id", flat=True)[:MAX_CANDIDATES]))
 
 
+@contextmanager
+def named_lock(name: str) -> Iterator[bool]:
+    """A lock of the main database's server, which ends with the connection; yields whether it was free."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    whole = f"netaclaw.{connection.settings_dict['NAME']}"[:40] + f".{name}"[-24:]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT GET_LOCK(%s, 0)", [whole])
+        held = bool(cursor.fetchone()[0])
+        try:
+            yield held
+        finally:
+            if held:
+                cursor.execute("SELECT RELEASE_LOCK(%s)", [whole])
+
+
 def _has_index(connection: BaseDatabaseWrapper, name: str) -> bool:
     """Asked of the server once a minute; an index may still be in the making while the product runs."""
     known, since = _INDEXES.get((connection.alias, name), (False, -math.inf))
     if time.monotonic() - since > INDEX_SECONDS:
         known, since = mysql_schema.has_index(connection, name), time.monotonic()
+        if not known and (connection.alias, name) not in _INDEXES:
+            logger.info("Database %s has no index %s: rows are read instead.", connection.alias, name)
         _INDEXES[connection.alias, name] = known, since
     return known
 

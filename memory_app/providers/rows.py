@@ -56,17 +56,23 @@ def operation(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[
 
     @wraps(method)
     def run(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        for attempt in range(1, self.attempts + 1):
-            try:
-                return method(self, *args, **kwargs)
-            except Error as error:
-                if attempt == self.attempts or not self._may_retry(error):
-                    logger.exception("Store %s failed", self.label)
-                    raise _unavailable(self) from error
-                sleep(random() * PAUSE * attempt)
-        raise AssertionError("unreachable")
+        return operation_of(self, lambda: method(self, *args, **kwargs))
 
     return run
+
+
+def operation_of(provider: "RowProvider", work: Callable[[], R]) -> R:
+    """Runs `work` as a whole operation of a store (see `operation`)."""
+    for attempt in range(1, provider.attempts + 1):
+        try:
+            return work()
+        except Error as error:
+            if attempt == provider.attempts or not provider.may_retry(error):
+                logger.exception("Store %s failed", provider.label)
+                message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
+                raise StoreUnavailable(message % {"store": provider.label}) from error
+            sleep(random() * PAUSE * attempt)
+    raise AssertionError("unreachable")
 
 
 class RowProvider(MemoryProvider):
@@ -102,17 +108,27 @@ class RowProvider(MemoryProvider):
         """The owner's rows that the index finds best; `widened` also by prefixes and single characters."""
 
     @contextmanager
-    def _reading(self, seconds: float | None = None) -> Iterator[QuerySet[Any]]:
+    def reading(self, seconds: float | None = None) -> Iterator[QuerySet[Any]]:
+        """The store's rows, for reading; `seconds` bounds what a query may take."""
         with self._opened(write=False, seconds=seconds) as alias:
             yield self.model._default_manager.using(alias)
 
     @contextmanager
-    def _writing(self) -> Iterator[QuerySet[Any]]:
+    def writing(self) -> Iterator[QuerySet[Any]]:
+        """The store's rows in a transaction; the fence is asked when other writers and a mover can no longer pass."""
         with self._opened(write=True) as alias, transaction.atomic(using=alias):
+            self._enter(alias)
             self.fence()
             yield self.model._default_manager.using(alias)
 
-    def _may_retry(self, error: Error) -> bool:
+    @abstractmethod
+    def wait_for_writers(self) -> None:
+        """Returns when every write that was under way has ended; those that begin later meet their fence."""
+
+    def _enter(self, alias: str) -> None:
+        """Makes `wait_for_writers` wait for this transaction, where its beginning alone doesn't."""
+
+    def may_retry(self, error: Error) -> bool:
         """Whether the whole operation may succeed when it is run again."""
         return False
 
@@ -128,7 +144,7 @@ class RowProvider(MemoryProvider):
 
     @operation
     def save_many(self, drafts: Sequence[MemoryDraft]) -> Sequence[SaveResult]:
-        with self._writing() as rows:
+        with self.writing() as rows:
             saved = [self._twin(rows, draft) or self._row(draft) for draft in drafts]
             first: dict[tuple[str, ...], MemoryRow] = {}
             for row in saved:
@@ -152,7 +168,7 @@ class RowProvider(MemoryProvider):
         created = draft.created_at or timezone.now()
         values = dict(zip(IDENTITY, _identity(draft), strict=True))
         row = self.model(**values, metadata=draft.metadata or None, created_at=created, updated_at=created)
-        row.terms = _terms(row)
+        row.terms = terms_of_row(row)
         return row
 
     def _insert(self, rows: QuerySet[Any], new: Sequence[MemoryRow]) -> None:
@@ -167,7 +183,7 @@ class RowProvider(MemoryProvider):
     def update(
         self, scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None
     ) -> MemoryEntry:
-        with self._writing() as rows:
+        with self.writing() as rows:
             for _attempt in range(BLIND_ATTEMPTS):
                 row = self._writable(rows, scope, memory_id)
                 if expected is not None and row.updated_at != expected:
@@ -183,7 +199,7 @@ class RowProvider(MemoryProvider):
             setattr(row, name, value)
         row.metadata = row.metadata or None
         row.updated_at = max(timezone.now(), read_at + TICK)
-        row.terms = _terms(row)
+        row.terms = terms_of_row(row)
         values = {name: getattr(row, name) for name in (*TEXT, "type", "metadata", "terms", "updated_at")}
         return bool(rows.filter(pk=row.pk, updated_at=read_at).update(**values))
 
@@ -202,7 +218,7 @@ class RowProvider(MemoryProvider):
 
     @operation
     def delete(self, scope: Scope, memory_ids: Collection[int]) -> int:
-        with self._writing() as rows:
+        with self.writing() as rows:
             owned = rows.filter(agent_name=scope.agent_name, pk__in=list(memory_ids))
             if not scope.everyone:
                 owned = owned.filter(user_id=scope.user_id)
@@ -210,13 +226,13 @@ class RowProvider(MemoryProvider):
 
     @operation
     def list(self, scope: Scope, type: str = "", limit: int = 10) -> Sequence[MemoryEntry]:
-        with self._reading() as rows:
+        with self.reading() as rows:
             found = _of_type(_within(rows, scope), type).order_by("-updated_at", "-id")
             return [row.entry() for row in found.defer("terms")[: max(0, limit)]]
 
     @operation
     def get(self, scope: Scope, memory_id: int) -> MemoryEntry | None:
-        with self._reading() as rows:
+        with self.reading() as rows:
             row = _within(rows, scope).defer("terms").filter(pk=memory_id).first()
             return row.entry() if row else None
 
@@ -225,7 +241,7 @@ class RowProvider(MemoryProvider):
         parsed = parse_query(query)
         if not parsed:
             return []
-        with self._reading(options.seconds) as rows:
+        with self.reading(options.seconds) as rows:
             find = self._find_for_everyone if options.scope.everyone else self._find
             scored = find(parsed, options, rows)
             found = rows.defer("terms").in_bulk([item.id for item in scored])
@@ -255,12 +271,12 @@ class RowProvider(MemoryProvider):
         neutral = owner_prefixes(options.scope.agent_name, "")
         found = _of_type(rows.filter(any_word, agent_name=options.scope.agent_name), options.type)
         newest = found.order_by("-updated_at", "-id")[:SMALL_OWNER]
-        rescoped = [Candidate(row.pk, _terms(row, as_user=""), row.updated_at) for row in newest]
+        rescoped = [Candidate(row.pk, terms_of_row(row, as_user=""), row.updated_at) for row in newest]
         return rank(query, [neutral], rescoped, limit=options.limit)
 
     @operation
     def page(self, query: PageQuery) -> Page:
-        with self._reading() as rows:
+        with self.reading() as rows:
             found = self._filtered(rows, query)
             total = found.count()
             shown = found.order_by(*self._order(query)).defer("terms")[query.start : query.start + query.size]
@@ -269,23 +285,23 @@ class RowProvider(MemoryProvider):
 
     @operation
     def count(self, query: PageQuery) -> int:
-        with self._reading() as rows:
+        with self.reading() as rows:
             return self._filtered(rows, query).count()
 
     @operation
     def keys(self, query: PageQuery, limit: int) -> Sequence[SortKey]:
-        with self._reading() as rows:
+        with self.reading() as rows:
             found = self._filtered(rows, query).order_by(*self._order(query))
             return [SortKey(*pair) for pair in found.values_list(query.order, "id")[:limit]]
 
     @operation
     def entries(self, memory_ids: Collection[int]) -> Mapping[int, MemoryEntry]:
-        with self._reading() as rows:
+        with self.reading() as rows:
             return {key: row.entry() for key, row in rows.defer("terms").in_bulk(list(memory_ids)).items()}
 
     @operation
     def stats(self, agent_names: Collection[str] = ()) -> Sequence[AgentStatistics]:
-        with self._reading() as rows:
+        with self.reading() as rows:
             counted = rows.filter(agent_name__in=list(agent_names)) if agent_names else rows.all()
             by_agent = counted.order_by().values("agent_name")
             totals = list(by_agent.annotate(number=Count("id"), users=Count("user_id", distinct=True)))
@@ -307,12 +323,14 @@ class RowProvider(MemoryProvider):
 
     @operation
     def count_by_type(self, scope: Scope) -> Mapping[str, int]:
-        with self._reading() as rows:
+        with self.reading() as rows:
             return dict(_within(rows, scope).order_by("type").values_list("type").annotate(Count("id")))
 
     def _filtered(self, rows: QuerySet[Any], query: PageQuery) -> QuerySet[Any]:
         wanted = {"agent_name": query.agent_names, "user_id": query.user_ids, "type": query.types}
         found = rows.filter(**{f"{name}__in": values for name, values in wanted.items() if values})
+        if query.without_agents:
+            found = found.exclude(agent_name__in=query.without_agents)
         for word in query.keyword.split():
             found = self._narrowed(found.filter(self._contains(word)), word)
         return found
@@ -340,11 +358,6 @@ def posting_terms(query: Query, statistics: Statistics, *, widened: bool) -> lis
 
 def _let_pass() -> None:
     """The fence of a store whose agents stay where they are."""
-
-
-def _unavailable(provider: MemoryProvider) -> StoreUnavailable:
-    message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
-    return StoreUnavailable(message % {"store": provider.label})
 
 
 def _identity(memory: MemoryDraft | MemoryRow) -> tuple[str, ...]:
@@ -375,7 +388,8 @@ def _hit(row: MemoryRow, scored: Scored) -> Hit:
     return Hit(row.entry(), scored.score, words + tuple(one for one in characters if one not in "".join(words)))
 
 
-def _terms(row: MemoryRow, as_user: str | None = None) -> str:
+def terms_of_row(row: MemoryRow, as_user: str | None = None) -> str:
+    """What recall finds a row by."""
     user = row.user_id if as_user is None else as_user
     return terms_of(row.agent_name, user, row.name, row.content, row.description, row.created_at)
 

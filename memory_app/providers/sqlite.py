@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db import connections
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import RawSQL
@@ -43,6 +43,10 @@ class SqliteProvider(RowProvider):
     @property
     def label(self) -> str:
         return self._label
+
+    def wait_for_writers(self) -> None:
+        with self._opened(write=True) as alias, transaction.atomic(using=alias):
+            """The transaction is IMMEDIATE: it begins when it alone may write."""
 
     def close(self) -> None:
         POOL.discard(self.path)
