@@ -5,6 +5,7 @@ from django.core.cache import cache
 
 from agents_app.services import create_agent
 from memory_app.contracts import MemoryDraft, Scope
+from memory_app.models import MemoryType
 from memory_app.providers.pool import POOL
 
 
@@ -21,6 +22,15 @@ def data_dir(tmp_path: Path, settings):
     cache.clear()
     yield tmp_path
     POOL.close_all()
+
+
+@pytest.fixture(autouse=True)
+def memory_types(request):
+    """The built-in types are there in whatever order tests run: those with real transactions empty the tables."""
+    if request.node.get_closest_marker("django_db") or "db" in request.fixturenames:
+        request.getfixturevalue("_django_db_helper")
+        if not MemoryType.objects.exists():
+            MemoryType.seed()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from django.utils.timezone import make_aware
 from memory_app.indexing import terms_of
 
 TABLE = "netaclaw_memory"
-BATCH = 1_000
+BATCH = 500
 NO_SUCH_PARSER = (1126, 1128, 1286)
 KEY = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
 TEXT = "CHARACTER SET utf8mb4"
@@ -162,16 +162,24 @@ def _full_text(name: str, columns: str, parser: str = "") -> tuple[str, ...]:
 def _fill_terms(connection: BaseDatabaseWrapper, total: int, advance: Callable[[int, int], None]) -> None:
     done = 0
     for rows in _rows_without_terms(connection):
-        values = [
-            (terms_of(agent, user, name, content, description, make_aware(created, connection.timezone)), row_id)
+        terms = {
+            row_id: terms_of(agent, user, name, content, description, make_aware(created, connection.timezone))
             for row_id, agent, user, name, content, description, created in rows
-        ]
-        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
-            cursor.executemany(
-                f"UPDATE {TABLE} SET terms = %s, updated_at = updated_at WHERE id = %s AND terms = ''", values
-            )
+        }
+        _write_terms(connection, terms)
         done += len(rows)
         advance(done, max(total, done))
+
+
+def _write_terms(connection: BaseDatabaseWrapper, terms: dict[int, str]) -> None:
+    """One statement for a batch; a row that was written meanwhile has its terms already and keeps them."""
+    cases, places = " ".join(["WHEN %s THEN %s"] * len(terms)), ", ".join(["%s"] * len(terms))
+    sql = (
+        f"UPDATE {TABLE} SET terms = CASE id {cases} END, updated_at = updated_at WHERE terms = '' AND id IN ({places})"
+    )
+    values = [value for pair in terms.items() for value in pair]
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute(sql, [*values, *terms])
 
 
 def _rows_without_terms(connection: BaseDatabaseWrapper) -> Iterator[Sequence[Any]]:
