@@ -19,7 +19,7 @@ from memory_app.contracts import (
     clean_key,
 )
 from memory_app.exceptions import InvalidInput, StoreRejected
-from memory_app.paths import DEFAULT_SQLITE_PATH, Place, resolve
+from memory_app.paths import Place, resolve
 
 
 class TypeInfo(NamedTuple):
@@ -151,8 +151,7 @@ class MemoryConfig(models.Model):
         max_length=200,
         blank=True,
         validators=[validate_sqlite_path],
-        help_text=_("Relative to the data directory; empty for the file that agents share, %(path)s.")
-        % {"path": DEFAULT_SQLITE_PATH},
+        help_text=_("Relative to the data directory; empty for the file that agents share, memory/memory.db."),
     )
     database = models.CharField(
         _("database"),

@@ -4,9 +4,12 @@ import os
 
 from netaclaw.environment import mysql_database
 from netaclaw.settings import *  # noqa: F403
-from netaclaw.settings import DATABASES
+from netaclaw.settings import DATA_DIR, DATABASES
 
 SERVERS = {"mysql": "NETACLAW_TEST_MYSQL_URL", "mariadb": "NETACLAW_TEST_MARIADB_URL"}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # A file, as in use: SQLite's shared memory databases know no patience between threads.
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 for name, variable in SERVERS.items():
     if os.environ.get(variable):
         DATABASES[name] = mysql_database(f"{os.environ[variable].rstrip('/')}/netaclaw", variable)
