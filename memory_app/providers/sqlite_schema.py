@@ -94,6 +94,9 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
     except DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
             raise StoreRejected(_("The file is no readable SQLite database; restore it from a backup.")) from error
+        if "readonly" in str(error):
+            message = _("The SQLite file has to be upgraded and is read-only; let the product write to it.")
+            raise StoreRejected(message) from error
         raise
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memory_app.contracts import MemoryChanges, PageQuery
-from memory_app.exceptions import StoreRejected
-from memory_app.providers import sqlite_schema
+from memory_app.exceptions import StoreRejected, StoreUnavailable
+from memory_app.providers import pool, sqlite_schema
 from memory_app.providers.sqlite import SqliteProvider
 from tests.conftest import draft
 from tests.providers.contract import ANN, find, run_at_once
@@ -177,6 +177,38 @@ def test_it_refuses_a_file_that_cannot_serve_and_leaves_it_untouched(provider, p
             use()
     assert path.read_bytes() == before
     assert SqliteProvider(data_dir / "fine.db", "fine.db").save(draft("x")).memory.id
+
+
+@pytest.fixture
+def read_only(monkeypatch):
+    """Opens files as from a disk that can't be written."""
+    real = pool._new_connection
+
+    def open_read_only(alias, path):
+        connection = real(alias, path)
+        connection.settings_dict["NAME"] = f"file:{path}?mode=ro"
+        connection.settings_dict["OPTIONS"]["init_command"] = "PRAGMA busy_timeout=100"
+        return connection
+
+    monkeypatch.setattr(pool, "_new_connection", open_read_only)
+
+
+def test_it_refuses_an_older_file_that_is_read_only(provider, path, read_only):
+    old_file(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreRejected, match="read-only"):
+        provider.count(PageQuery())
+    assert path.read_bytes() == before
+
+
+def test_it_reads_a_file_of_today_that_is_read_only(provider, path, request):
+    provider.save(draft("tea"))
+    provider.close()
+    request.getfixturevalue("read_only")
+    assert find(provider, "tea") == ["tea"]
+    with pytest.raises(StoreUnavailable):
+        provider.save(draft("coffee"))
+    assert find(provider, "tea coffee") == ["tea"]
 
 
 UPGRADE = """
