@@ -1,6 +1,6 @@
 """The operators' pages for memories and their types in Django's admin."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -18,10 +18,14 @@ from django.utils.translation import gettext_lazy as _
 
 from memory_app import services
 from memory_app.exceptions import NetaclawError
-from memory_app.merged import ROWS, MergedRows, by_reference
-from memory_app.models import Memory, MemoryConfig, MemoryType, available_backends
+from memory_app.filters import filtered
+from memory_app.merged import ROWS, by_reference
+from memory_app.models import ApiToken, Memory, MemoryConfig, MemoryType, available_backends
 from memory_app.paths import Place
 from memory_app.tools import title_of
+from netaclaw import tokens
+
+DEFAULT_LIFE = timedelta(days=90)
 
 
 class ErrorsAsMessages(admin.ModelAdmin):
@@ -49,14 +53,14 @@ class AgentFilter(admin.SimpleListFilter):
     """Memories of one agent."""
 
     title = _("agent")
-    parameter_name = "agent"
+    parameter_name = "agentName"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         agents = MemoryConfig.objects.order_by("agent__name").values_list("agent__name", "agent__label")
         return [(name, f"{label} ({name})" if label else name) for name, label in agents]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset.filter(agent_names=(self.value(),)) if self.value() else queryset
+    def queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """MemoryFilter does it, see MemoryAdmin.get_queryset."""
 
 
 class TypeFilter(admin.SimpleListFilter):
@@ -68,8 +72,8 @@ class TypeFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [(info.key, f"{info.name} ({info.key})") for info in MemoryType.available()]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset.filter(types=(self.value(),)) if self.value() else queryset
+    def queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """MemoryFilter does it, see MemoryAdmin.get_queryset."""
 
 
 def shown_time(time: datetime, pattern: str) -> str:
@@ -132,7 +136,7 @@ class MemoryAdmin(ErrorsAsMessages):
         return MemoryList
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return MergedRows()
+        return filtered({name: request.GET.get(name) for name in ("agentName", "type")})
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         return queryset.filter(keyword=search_term[:1_000]), False
@@ -193,6 +197,26 @@ class MemoryTypeAdmin(ErrorsAsMessages):
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[MemoryType]) -> None:
         services.delete_types(queryset)
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ErrorsAsMessages):
+    """Tokens for the API: made here and shown once, or made by signing in there; deleting one revokes it."""
+
+    list_display = ("name", "user", "created", "expires", "last_used")
+    list_select_related = ("user",)
+    fields = ("name", "user", "expires")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"user": request.user.pk, "expires": timezone.now() + DEFAULT_LIFE}
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
+        issued = tokens.issue(obj.user, obj.name, obj.expires - timezone.now())
+        obj.pk = issued.row.pk
+        messages.warning(request, gettext("The token, shown only now: %(token)s") % {"token": issued.token})
 
 
 class MemoryConfigForm(forms.ModelForm):

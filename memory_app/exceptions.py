@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 
 class NetaclawError(Exception):
     """Base of every error a door may show; `code` is stable for programs, `message` is for people."""
@@ -51,6 +53,11 @@ class Conflict(NetaclawError):
     def __init__(self, message: str, current: Any) -> None:
         super().__init__(message)
         self.current = current
+
+
+def conflict_sentence() -> str:
+    """What people are told of a Conflict, whoever notices it."""
+    return _("Somebody changed this memory after you opened it. Look at the current text and apply your change again.")
 
 
 class StoreUnavailable(NetaclawError):

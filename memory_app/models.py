@@ -4,9 +4,11 @@ import json
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, models
 from django.utils.translation import gettext_lazy as _
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
 
 from memory_app.contracts import (
     MAX_AGENT_NAME,
@@ -62,6 +64,26 @@ def validate_type_key(value: str) -> None:
         raise ValidationError(_("Remove the spaces around the key."))
 
 
+def validated(row: models.Model) -> None:
+    """Raises InvalidInput, in one sentence, for the first field of a row that can't be saved as it is."""
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        name, messages = next(iter(error.message_dict.items()))
+        label = "" if name == NON_FIELD_ERRORS else f"{name}: "
+        raise InvalidInput(label + " ".join(messages)) from None
+
+
+def validate_metadata_schema(value: Any) -> None:
+    """Refuses what is no JSON Schema (2020-12) of an object."""
+    try:
+        Draft202012Validator.check_schema(value)
+    except SchemaError as error:
+        raise ValidationError(_("This is no JSON Schema: %(problem)s") % {"problem": error.message}) from None
+    if not isinstance(value, dict) or value.get("type", "object") != "object":
+        raise ValidationError(_('Metadata is an object, so its schema must say {"type": "object"}.'))
+
+
 class MemoryType(models.Model):
     """A kind of memory (second document, section 2.1). System types can't be deleted; keys never change."""
 
@@ -71,7 +93,9 @@ class MemoryType(models.Model):
     icon = models.CharField(_("icon"), max_length=50, blank=True)
     color = models.CharField(_("color"), max_length=20, blank=True)
     is_system = models.BooleanField(_("built in"), default=False, editable=False)
-    metadata_schema = models.JSONField(_("metadata schema"), null=True, blank=True)
+    metadata_schema = models.JSONField(
+        _("metadata schema"), null=True, blank=True, validators=[validate_metadata_schema]
+    )
     create_time = models.DateTimeField(_("created"), auto_now_add=True)
     update_time = models.DateTimeField(_("updated"), auto_now=True)
 
@@ -195,6 +219,31 @@ class MemoryConfig(models.Model):
         if self.database and self.database not in named_databases():
             message = _("There is no database of this name in NETACLAW_DATABASES.")
             raise ValidationError({"database": message})
+
+
+class ApiToken(models.Model):
+    """An operator's access to the API, made by signing in there or in the console; deleting it revokes it.
+
+    The token itself is a signed JWT that carries `jti`, and is not kept.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens", verbose_name=_("operator")
+    )
+    name = models.CharField(_("name"), max_length=100, help_text=_("What the token is for."))
+    jti = models.CharField(max_length=32, unique=True, editable=False)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
+    expires = models.DateTimeField(_("expires"))
+    last_used = models.DateTimeField(_("last used"), null=True, editable=False)
+
+    class Meta:
+        db_table = "netaclaw_api_token"
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+        ordering = ["-created"]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class MemoryRow(models.Model):

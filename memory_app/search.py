@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from memory_app import registry
 from memory_app.contracts import (
@@ -18,7 +19,7 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
-from memory_app.exceptions import NetaclawError, StoreUnavailable
+from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, StoreUnavailable
 from memory_app.models import MemoryConfig
 from memory_app.prompt import memory_context
 from memory_app.providers.base import MemoryProvider, SortKey
@@ -46,6 +47,30 @@ def recall(scope: Scope, query: str, type: str = "", limit: int = 5) -> Sequence
 def get(scope: Scope, memory_id: int) -> MemoryEntry | None:
     """The memory of this id, or None outside the scope."""
     return registry.provider_for(scope.agent_name).get(scope, memory_id)
+
+
+def one(memory_id: int, agent_name: str | None) -> tuple[str, MemoryEntry]:
+    """The memory of {agentName, id} and its backend; without an agent, the only one of this id.
+
+    Raises MemoryNotFound, UnknownAgent, or InvalidInput when several agents have a memory of this id.
+    """
+    if agent_name is None:
+        agents = _agents_with(memory_id)
+        if len(agents) > 1:
+            names = ", ".join(sorted(agents))
+            raise InvalidInput(
+                _("Memory %(id)d exists for several agents (%(names)s); name agentName.")
+                % {"id": memory_id, "names": names}
+            )
+        agent_name = next(iter(agents), None)
+    memory = agent_name is not None and get(Scope.all_users(agent_name), memory_id)
+    if not agent_name or not memory:
+        raise MemoryNotFound(_("There is no memory %(id)d; it may have been deleted.") % {"id": memory_id})
+    return backend_of(agent_name), memory
+
+
+def _agents_with(memory_id: int) -> set[str]:
+    return {entry.agent_name for store in registry.stores() for entry in store.entries([memory_id]).values()}
 
 
 def count_by_type(scope: Scope) -> Mapping[str, int]:

@@ -1,17 +1,20 @@
 """The only writers: every change to memories, types and their places goes through here, whichever door it came by."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from memory_app import registry
-from memory_app.contracts import UNSET, MemoryChanges, MemoryDraft, MemoryEntry, PageQuery, SaveResult, Scope
-from memory_app.exceptions import Refused, StoreMoved, UnknownType
-from memory_app.models import MemoryType
+from memory_app.contracts import UNSET, MemoryChanges, MemoryDraft, MemoryEntry, SaveResult, Scope, clean_text
+from memory_app.exceptions import InvalidInput, Refused, StoreMoved, UnknownType
+from memory_app.models import MemoryType, validated
 from memory_app.providers.rows import RowProvider
 
 R = TypeVar("R")
@@ -29,6 +32,8 @@ def save_many(drafts: Sequence[MemoryDraft]) -> list[SaveResult]:
     """`save` for drafts in order; those of one agent that stand together are written in one transaction."""
     for key in {draft.type for draft in drafts}:
         check_type(key)
+    for draft in drafts:
+        check_metadata(draft.type, draft.metadata)
     results: list[SaveResult] = []
     for agent_name, group in groupby(drafts, key=lambda draft: draft.agent_name):
         results += _on_store(agent_name, partial(_save_batch, batch=list(group)))
@@ -43,7 +48,17 @@ def update(scope: Scope, memory_id: int, changes: MemoryChanges, expected: datet
     """Edits one memory within the scope (see MemoryProvider.update); raises Conflict unless it is as `expected`."""
     if changes.type is not UNSET:
         check_type(changes.type)
+    if changes.type is not UNSET or changes.metadata is not UNSET:
+        _check_changed_metadata(scope, memory_id, changes)
     return _on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected))
+
+
+def _check_changed_metadata(scope: Scope, memory_id: int, changes: MemoryChanges) -> None:
+    """Against the schema of the type that the memory will have; a memory that isn't there is the store's to tell."""
+    current = registry.provider_for(scope.agent_name).get(scope, memory_id)
+    if current is not None:
+        type_key = current.type if changes.type is UNSET else changes.type
+        check_metadata(type_key, current.metadata if changes.metadata is UNSET else changes.metadata or {})
 
 
 def delete(scope: Scope, memory_ids: Collection[int]) -> int:
@@ -67,17 +82,59 @@ def seed_types() -> int:
     return MemoryType.seed()
 
 
+def add_types(values: Sequence[Mapping[str, Any]]) -> list[MemoryType]:
+    """Makes types, all or none; raises InvalidInput for a field that can't be."""
+    with transaction.atomic():
+        return [_saved(MemoryType(), fields) for fields in values]
+
+
+def update_type(item: MemoryType, fields: Mapping[str, Any]) -> MemoryType:
+    """Edits a type; raises Refused for another key, which would leave memories without their type."""
+    if fields.get("key", item.key) != item.key:
+        raise Refused(_('The key of a type never changes; "%(key)s" stays.') % {"key": item.key})
+    return _saved(item, fields)
+
+
+def _saved(item: MemoryType, fields: Mapping[str, Any]) -> MemoryType:
+    for name, value in fields.items():
+        setattr(item, name, clean_text(value, name, 10_000).strip() if name != "metadata_schema" else value or None)
+    validated(item)
+    item.save()
+    return item
+
+
 def delete_types(types: Iterable[MemoryType]) -> int:
     """Deletes types that nothing needs; raises Refused, and deletes none, for a built-in one or one that is in use."""
     doomed = list(types)
     for item in doomed:
         if item.is_system:
             raise Refused(_('Type "%(key)s" is built in and can\'t be deleted.') % {"key": item.key})
-        used = {provider.label: provider.count(PageQuery(types=(item.key,))) for provider in registry.stores()}
-        if number := sum(used.values()):
-            message = _('Type "%(key)s" is used by %(count)d memories; give them another type first.')
-            raise Refused(message % {"key": item.key, "count": number})
-    return MemoryType.objects.filter(pk__in=[item.pk for item in doomed]).delete()[0]
+        if used := type_uses(item.key):
+            message = _('Type "%(key)s" is used by %(count)d memories of %(agents)s; give them another type first.')
+            raise Refused(message % {"key": item.key, "count": sum(used.values()), "agents": ", ".join(sorted(used))})
+    MemoryType.objects.filter(pk__in=[item.pk for item in doomed]).delete()
+    return len(doomed)
+
+
+def type_uses(key: str) -> dict[str, int]:
+    """How many memories of each agent have a type; a store that can't be read raises StoreUnavailable."""
+    rows = [row for provider in registry.stores() for row in provider.stats()]
+    return {row.agent_name: row.by_type[key] for row in rows if row.by_type.get(key)}
+
+
+def check_metadata(type_key: str, metadata: Mapping[str, Any]) -> None:
+    """Raises InvalidInput unless the metadata fits the JSON Schema of its type, where the type has one."""
+    try:
+        schema = MemoryType.objects.filter(key=type_key).values_list("metadata_schema", flat=True).first()
+    except DatabaseError:
+        return
+    if schema is None:
+        return
+    problem = best_match(Draft202012Validator(schema).iter_errors(dict(metadata)))
+    if problem is not None:
+        place = ".".join(["metadata", *(str(part) for part in problem.path)])
+        message = _('%(place)s doesn\'t fit the schema of type "%(key)s": %(problem)s')
+        raise InvalidInput(message % {"place": place, "key": type_key, "problem": problem.message})
 
 
 def _on_store(agent_name: str, work: Callable[[RowProvider], R]) -> R:

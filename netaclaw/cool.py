@@ -23,11 +23,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory_app.contracts import MemoryEntry
-from memory_app.exceptions import Conflict, InvalidInput, NetaclawError
+from memory_app.exceptions import Conflict, InvalidInput, NetaclawError, conflict_sentence
 from netaclaw import tokens
 
 SUCCESS, FAILED, INVALID, NOT_FOUND = 1000, 1001, 1002, 404
 MAX_BODY = 2 * 1024 * 1024
+PAGE_SIZE = 20
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S.%f"
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,26 @@ def memory_row(memory: MemoryEntry) -> dict[str, Any]:
         "createdAt": shown_time(memory.created_at),
         "updatedAt": shown_time(memory.updated_at),
     }
+
+
+def version_of(given: Any, memory: MemoryEntry) -> datetime:
+    """The version that an update was made on, as the exact time; raises InvalidInput without one, Conflict for another.
+
+    `updatedAt` comes back as it was sent, local and without a zone; ISO 8601 is understood too.
+    """
+    if not isinstance(given, str) or not given.strip():
+        raise InvalidInput(_("updatedAt is missing: send back the value that you read with the memory."))
+    if given.strip() == shown_time(memory.updated_at) or _exact_time(given) == memory.updated_at:
+        return memory.updated_at
+    raise Conflict(conflict_sentence(), memory)
+
+
+def _exact_time(text: str) -> datetime | None:
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo else timezone.make_aware(parsed)
 
 
 class BareToken(BaseAuthentication):
@@ -177,16 +198,6 @@ def whole_number(value: Any, default: int) -> int:
         return int(value)
     except (TypeError, ValueError, OverflowError):
         return default
-
-
-def values_of(value: Any, name: str) -> tuple[str, ...]:
-    """A filter: one value, or an array meaning any of them; absent, null and "" mean no filter."""
-    if value is None or value == "" or value == []:
-        return ()
-    values = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in values):
-        raise InvalidInput(_("%(field)s must be text or an array of texts.") % {"field": name})
-    return tuple(str(item) for item in values)
 
 
 def sorting(body: Mapping[str, Any], allowed: Mapping[str, str], default: str) -> tuple[str, bool]:

@@ -33,6 +33,7 @@ class Environment(BaseSettings):
     databases: URLS = Field(default_factory=dict)
     replicas: URLS = Field(default_factory=dict)
     secret_key: str = ""
+    cool_jwt_secret: str = ""
     debug: bool = False
     allowed_hosts: WORDS = ("localhost", "127.0.0.1", "[::1]")
     csrf_trusted_origins: WORDS = ()
@@ -83,13 +84,11 @@ class Environment(BaseSettings):
             raise ValueError("is a file; name a directory that the product may write to")
         return value.expanduser().resolve()
 
-    @field_validator("secret_key")
+    @field_validator("secret_key", "cool_jwt_secret")
     @classmethod
     def _long(cls, value: str) -> str:
         if value and len(value) < 32:
-            raise ValueError(
-                "use at least 32 random characters, or leave it unset to have one made in the data directory"
-            )
+            raise ValueError("use at least 32 random characters, or leave it unset")
         return value
 
     @field_validator("time_zone")
@@ -132,7 +131,7 @@ def load() -> Environment:
 
 def _repair(problem: Any) -> str:
     name = PREFIX + str(problem["loc"][0]).upper()
-    secret = name.endswith(("_KEY", "_URL", "_DATABASES", "_REPLICAS"))
+    secret = name.endswith(("_KEY", "_SECRET", "_URL", "_DATABASES", "_REPLICAS"))
     shown = "" if secret else f"={problem['input']}"
     return f"{name}{shown}: {problem['msg'].removeprefix('Value error, ')}"
 

@@ -14,6 +14,7 @@ except ImproperlyConfigured as error:
     raise SystemExit(f"NetaClaw Memory does not start with this configuration:\n{error}") from None
 
 DATA_DIR = ENVIRONMENT.data_dir
+COOL_JWT_SECRET = ENVIRONMENT.cool_jwt_secret
 DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 REPLICAS = environment.replicas(ENVIRONMENT)

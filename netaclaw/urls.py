@@ -14,7 +14,7 @@ def health(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("", include("memory_app.api.urls")),
+    path("", include("netaclaw.api")),
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health),

@@ -78,11 +78,11 @@ def test_it_lists_the_memories_of_all_stores(console, two_stores):
 @pytest.mark.parametrize(
     ("parameters", "shown", "hidden"),
     [
-        ({"agent": "own"}, "title own", "title helper"),
+        ({"agentName": "own"}, "title own", "title helper"),
         ({"q": "of own 花"}, "title own", "title helper"),
         ({"q": '" OR *'}, "0 memories", "title own"),
         ({"type": "project"}, "0 memories", "title own"),
-        ({"agent": "ghost"}, "0 memories", "title own"),
+        ({"agentName": "ghost"}, "0 memories", "title own"),
     ],
 )
 def test_it_filters_and_searches(console, two_stores, parameters, shown, hidden):

@@ -1,17 +1,20 @@
-"""`/admin/netaclaw/memory/` (second document, section 3.5)."""
+"""`/admin/netaclaw/memory/` (second document, section 3.5): memories of all stores, identified by {agentName, id}."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory_app import search, services
-from memory_app.contracts import MemoryDraft, PageQuery
+from memory_app.contracts import AgentStatistics, MemoryChanges, MemoryDraft, MemoryEntry, Scope
+from memory_app.exceptions import InvalidInput
+from memory_app.filters import filtered
 from memory_app.tools import title_of
-from netaclaw.cool import CoolView, as_object, memory_row, ok, sorting, values_of, whole_number
+from netaclaw.cool import CoolView, memory_row, ok, shown_time, sorting, version_of
+from netaclaw.crud import Action, Column, Entity, each, ids_of, page_numbers, required_id
 
-PAGE_SIZE = 20
 SORTABLE = {
     "id": "id",
     "agentName": "agent_name",
@@ -24,16 +27,20 @@ SORTABLE = {
     "createTime": "created_at",
     "updateTime": "updated_at",
 }
+CHANGEABLE = ("name", "content", "description", "type", "metadata")
 
 
-class MemoryPage(CoolView):
-    """One page of memories, of one agent or over all stores."""
+class Page(CoolView):
+    """One page of memories, of one agent or over all stores; stores that can't be read are named in `unavailable`."""
 
     permission = "memory_app.view_memory"
 
     def post(self, request: Request) -> Response:
-        query = page_query(self.body())
-        page = search.page(query)
+        body = self.body()
+        order, descending = sorting(body, SORTABLE, "updated_at")
+        number, size = page_numbers(body)
+        wanted = replace(filtered(body).wanted, page=number, size=size, order=order, descending=descending)
+        page = search.page(wanted)
         data: dict[str, Any] = {
             "list": [memory_row(entry) | {"_backend": backend} for backend, entry in page.rows],
             "pagination": {"page": page.page, "size": page.size, "total": page.total},
@@ -41,49 +48,137 @@ class MemoryPage(CoolView):
         return ok(data | ({"unavailable": list(page.unavailable)} if page.unavailable else {}))
 
 
-class MemoryAdd(CoolView):
-    """Saves one memory, or an array of them."""
+class Info(CoolView):
+    """One memory; without agentName the id must be the only one of its number."""
+
+    permission = "memory_app.view_memory"
+
+    def get(self, request: Request) -> Response:
+        backend, memory = addressed(request.query_params)
+        return ok(memory_row(memory) | {"_backend": backend})
+
+
+class Add(CoolView):
+    """Saves a memory, or an array of them, all or none of one agent's."""
 
     permission = "memory_app.add_memory"
 
     def post(self, request: Request) -> Response:
+        results = services.save_many([draft(item) for item in each(request.data)])
         if isinstance(request.data, list):
-            results = services.save_many([draft(as_object(item)) for item in request.data])
             return ok({"id": [result.memory.id for result in results]})
-        result = services.save(draft(self.body()))
-        return ok({"id": result.memory.id, "outcome": result.outcome.value})
+        return ok({"id": results[0].memory.id, "outcome": results[0].outcome.value})
 
 
-def page_query(body: Mapping[str, Any]) -> PageQuery:
-    """The list request behind a body as cl-crud sends it."""
-    order, descending = sorting(body, SORTABLE, "updated_at")
-    return PageQuery(
-        agent_names=values_of(body.get("agentName"), "agentName"),
-        user_ids=values_of(body.get("userId"), "userId"),
-        types=values_of(body.get("type"), "type"),
-        keyword=" ".join(values_of(body.get("keyWord"), "keyWord")),
-        page=whole_number(body.get("page"), 1),
-        size=whole_number(body.get("size"), 0) or PAGE_SIZE,
-        order=order,
-        descending=descending,
-    )
+class Update(CoolView):
+    """Edits a memory that is still as it was read: `updatedAt` must come back. Fields left out stay as they are."""
+
+    permission = "memory_app.change_memory"
+
+    def post(self, request: Request) -> Response:
+        body = self.body()
+        _backend, current = addressed(body)
+        given = {name: _cleared(name, body[name]) for name in CHANGEABLE if name in body}
+        scope = Scope.all_users(current.agent_name)
+        memory = services.update(scope, current.id, MemoryChanges(**given), version_of(body.get("updatedAt"), current))
+        return ok({"id": memory.id, "updatedAt": shown_time(memory.updated_at)})
+
+
+class Delete(CoolView):
+    """Deletes an agent's memories by id, and tells how many there were; ids of other agents are left alone."""
+
+    permission = "memory_app.delete_memory"
+
+    def post(self, request: Request) -> Response:
+        body = self.body()
+        ids = ids_of(body)
+        names = [_agent_name(body)] if body.get("agentName") else {addressed({"id": one})[1].agent_name for one in ids}
+        return ok({"deleted": sum(services.delete(Scope.all_users(name), ids) for name in names)})
+
+
+class Stats(CoolView):
+    """A row for each agent, with its counts; agents without memories have 0."""
+
+    permission = "memory_app.view_memory"
+
+    def get(self, request: Request) -> Response:
+        return ok([stats_row(row) for row in search.stats()])
+
+
+def addressed(values: Mapping[str, Any]) -> tuple[str, MemoryEntry]:
+    """The memory of {agentName, id} with its backend, or of the id alone where only one agent has it."""
+    number = required_id(values)
+    return search.one(number, _agent_name(values) if values.get("agentName") else None)
+
+
+def _agent_name(values: Mapping[str, Any]) -> str:
+    name = values.get("agentName")
+    if not isinstance(name, str):
+        raise InvalidInput("agentName must be text.")
+    return name
 
 
 def draft(body: Mapping[str, Any]) -> MemoryDraft:
     """The memory behind a form: no userId means shared; a missing title is taken from the text."""
     content = body.get("content")
-    name = body.get("name")
     return MemoryDraft(
         agent_name=_given(body, "agentName"),
         user_id=_given(body, "userId"),
         type=_given(body, "type"),
-        name=name or (title_of(content) if isinstance(content, str) else ""),
+        name=body.get("name") or (title_of(content) if isinstance(content, str) else ""),
         content=_given(body, "content"),
         description=_given(body, "description"),
-        metadata=body.get("metadata") or {},
+        metadata=_cleared("metadata", body.get("metadata")) or {},
     )
+
+
+def _cleared(name: str, value: Any) -> Any:
+    """A form sends null for an empty text, and "" for empty metadata."""
+    if name == "metadata":
+        return None if value == "" else value
+    return "" if value is None else value
 
 
 def _given(body: Mapping[str, Any], name: str) -> Any:
     value = body.get(name)
     return "" if value is None else value
+
+
+def stats_row(row: AgentStatistics) -> dict[str, Any]:
+    """An agent's statistics in the document's names, and more of them."""
+    return {
+        "agentName": row.agent_name,
+        "backend": row.backend,
+        "count": row.count,
+        "byType": dict(row.by_type),
+        "users": row.users,
+        "lastUpdatedAt": shown_time(row.last_updated_at),
+    }
+
+
+ENTITY = Entity(
+    name="memory",
+    description="记忆",
+    actions=(
+        Action("page", Page, "分页查询"),
+        Action("info", Info, "单个信息", "get"),
+        Action("add", Add, "新增"),
+        Action("update", Update, "修改"),
+        Action("delete", Delete, "删除"),
+        Action("stats", Stats, "统计", "get"),
+    ),
+    columns=(
+        Column("id", "bigint", "ID"),
+        Column("agentName", "varchar", "智能体", "100"),
+        Column("userId", "varchar", "用户", "100"),
+        Column("type", "varchar", "类型", "50"),
+        Column("name", "varchar", "标题", "255"),
+        Column("content", "longtext", "正文"),
+        Column("description", "varchar", "描述", "500"),
+        Column("metadata", "json", "元数据", nullable=True),
+        Column("createdAt", "datetime", "创建时间"),
+        Column("updatedAt", "datetime", "更新时间"),
+    ),
+    equal=("agentName", "userId", "type"),
+    like=("name", "content", "description"),
+)

@@ -32,7 +32,7 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
-from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreUnavailable
+from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreUnavailable, conflict_sentence
 from memory_app.indexing import terms_of
 from memory_app.models import MemoryRow
 from memory_app.providers.base import MemoryProvider, SortKey
@@ -395,7 +395,4 @@ def terms_of_row(row: MemoryRow, as_user: str | None = None) -> str:
 
 
 def _conflict(row: MemoryRow) -> Conflict:
-    message = _(
-        "Somebody changed this memory after you opened it. Look at the current text and apply your change again."
-    )
-    return Conflict(message, row.entry())
+    return Conflict(conflict_sentence(), row.entry())

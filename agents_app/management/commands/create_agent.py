@@ -1,11 +1,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from agents_app import services
+from memory_app.exceptions import NetaclawError
 
 
 class Command(BaseCommand):
@@ -23,6 +23,6 @@ class Command(BaseCommand):
             memory["backend"] = options["backend"]
         try:
             agent = services.create_agent(options["name"], label=options["label"], memory=memory)
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
+        except NetaclawError as error:
+            raise CommandError(error.message) from None
         self.stdout.write(_("Agent %(name)s is ready.") % {"name": agent.name})

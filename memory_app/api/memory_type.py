@@ -1,0 +1,134 @@
+"""`/admin/netaclaw/memory_type/` (second document, section 3.5)."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory_app import services
+from memory_app.filters import TypeFilter
+from memory_app.models import MemoryType
+from netaclaw.cool import CoolView, ok, shown_time
+from netaclaw.crud import (
+    Action,
+    Column,
+    Entity,
+    ModelInfo,
+    ModelList,
+    ModelPage,
+    ModelView,
+    each,
+    ids_of,
+    required_id,
+)
+
+FIELDS = {
+    "key": "key",
+    "name": "name",
+    "description": "description",
+    "icon": "icon",
+    "color": "color",
+    "metadataSchema": "metadata_schema",
+}
+
+
+def type_row(item: MemoryType) -> dict[str, Any]:
+    """A type's fields in camelCase; isSystem is 1 or 0, as the document has it."""
+    return {
+        "id": item.pk,
+        **{name: getattr(item, field) for name, field in FIELDS.items()},
+        "isSystem": int(item.is_system),
+        "createTime": shown_time(item.create_time),
+        "updateTime": shown_time(item.update_time),
+    }
+
+
+class _Types(ModelView):
+    model = MemoryType
+    filters = TypeFilter
+    row = staticmethod(type_row)
+    sortable = {
+        "id": "id",
+        "key": "key",
+        "name": "name",
+        "createTime": "create_time",
+        "updateTime": "update_time",
+    }
+    permission = "memory_app.view_memorytype"
+
+
+class Page(_Types, ModelPage):
+    """One page of memory types."""
+
+
+class List(_Types, ModelList):
+    """All memory types, for a choice."""
+
+
+class Info(_Types, ModelInfo):
+    """One memory type."""
+
+
+class Add(CoolView):
+    """Makes a type, or several."""
+
+    permission = "memory_app.add_memorytype"
+
+    def post(self, request: Request) -> Response:
+        made = services.add_types([_fields(item) for item in each(request.data)])
+        ids = [item.pk for item in made]
+        return ok({"id": ids if isinstance(request.data, list) else ids[0]})
+
+
+class Update(_Types):
+    """Edits a type; its key never changes, and fields left out stay as they are."""
+
+    permission = "memory_app.change_memorytype"
+
+    def post(self, request: Request) -> Response:
+        body = self.body()
+        services.update_type(self.one(required_id(body)), _fields(body))
+        return ok()
+
+
+class Delete(_Types):
+    """Deletes types that are not built in and not in use."""
+
+    permission = "memory_app.delete_memorytype"
+
+    def post(self, request: Request) -> Response:
+        doomed = self.rows().filter(pk__in=ids_of(self.body()))
+        return ok({"deleted": services.delete_types(doomed)})
+
+
+def _fields(body: dict[str, Any]) -> dict[str, Any]:
+    given = {field: body[name] for name, field in FIELDS.items() if name in body}
+    return {field: "" if value is None and field != "metadata_schema" else value for field, value in given.items()}
+
+
+ENTITY = Entity(
+    name="memory_type",
+    description="记忆类型",
+    actions=(
+        Action("page", Page, "分页查询"),
+        Action("list", List, "列表查询"),
+        Action("info", Info, "单个信息", "get"),
+        Action("add", Add, "新增"),
+        Action("update", Update, "修改"),
+        Action("delete", Delete, "删除"),
+    ),
+    columns=(
+        Column("id", "bigint", "ID"),
+        Column("key", "varchar", "标识", "50"),
+        Column("name", "varchar", "名称", "100"),
+        Column("description", "varchar", "描述", "500"),
+        Column("icon", "varchar", "图标", "50", nullable=True),
+        Column("color", "varchar", "颜色", "20", nullable=True),
+        Column("isSystem", "tinyint", "系统内置"),
+        Column("metadataSchema", "json", "元数据结构", nullable=True),
+        Column("createTime", "datetime", "创建时间"),
+        Column("updateTime", "datetime", "更新时间"),
+    ),
+    equal=("key", "isSystem"),
+    like=("key", "name", "description"),
+)

@@ -1,0 +1,85 @@
+"""How memories and types are filtered, declared once for the API and the console."""
+
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from memory_app.exceptions import InvalidInput
+from memory_app.merged import MergedRows
+from memory_app.models import MemoryType
+
+
+class ValuesField(forms.Field):
+    """One value or a list of values, as texts; nothing means no filter."""
+
+    def to_python(self, value: Any) -> tuple[str, ...]:
+        if value in (None, "", []):
+            return ()
+        values = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in values):
+            raise forms.ValidationError(_("Give text, or an array of texts."))
+        return tuple(str(item) for item in values)
+
+
+class Values(django_filters.Filter):
+    """Equal to a value, or to any of several."""
+
+    field_class = ValuesField
+
+    def filter(self, qs: Any, value: Any) -> Any:
+        if not value:
+            return qs
+        name = str(self.field_name)
+        return qs.filter(**{name if isinstance(qs, MergedRows) else f"{name}__in": value})
+
+
+class KeyWord(Values):
+    """Every word must occur as a substring."""
+
+    def filter(self, qs: Any, value: Any) -> Any:
+        return qs.filter(keyword=" ".join(value)) if value else qs
+
+
+class MemoryFilter(django_filters.FilterSet):
+    """Filters of memories over all stores: each takes a value or several; keyWord words must all occur."""
+
+    agentName = Values(field_name="agent_names")
+    userId = Values(field_name="user_ids")
+    type = Values(field_name="types")
+    keyWord = KeyWord(field_name="keyword")
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        for name, value in self.form.cleaned_data.items():
+            queryset = self.filters[name].filter(queryset, value)
+        return queryset
+
+
+def filtered(values: Any, rows: MergedRows | None = None) -> MergedRows:
+    """The memories that the request's values leave; raises InvalidInput for a value of the wrong kind."""
+    everything: Any = rows if rows is not None else MergedRows()
+    chosen: Any = MemoryFilter(data=values, queryset=everything)
+    if not chosen.is_valid():
+        name, errors = next(iter(chosen.errors.items()))
+        raise InvalidInput(f"{name}: {' '.join(errors)}")
+    found: MergedRows = chosen.qs
+    return found
+
+
+class TypeFilter(django_filters.FilterSet):
+    """Filters of memory types."""
+
+    key = Values(field_name="key")
+    isSystem = django_filters.BooleanFilter(field_name="is_system")
+    keyWord = django_filters.CharFilter(method="with_keyword")
+
+    class Meta:
+        model = MemoryType
+        fields: list[str] = []
+
+    def with_keyword(self, rows: QuerySet[MemoryType], name: str, value: str) -> QuerySet[MemoryType]:
+        for word in value.split():
+            rows = rows.filter(Q(key__icontains=word) | Q(name__icontains=word) | Q(description__icontains=word))
+        return rows
