@@ -6,14 +6,14 @@ import django_filters
 from django.db.models import Q, QuerySet
 
 from agents_app.models import Agent
-from memory_app.filters import Values
+from memory_app.filters import Flag, Values
 
 
 class AgentFilter(django_filters.FilterSet):
     """Filters of agents: by name (one or several), switches, backend, and words in name, label and description."""
 
     name = Values(field_name="name")
-    enabled = django_filters.BooleanFilter(field_name="enabled")
+    enabled = Flag(field_name="enabled")
     backend = Values(field_name="memory__backend")
     keyWord = django_filters.CharFilter(method="with_keyword")
 

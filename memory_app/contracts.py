@@ -232,7 +232,17 @@ class SearchOptions:
         object.__setattr__(self, "limit", min(max(1, self.limit), MAX_RECALL))
 
 
-SORT_FIELDS: Final = ("id", "agent_name", "user_id", "type", "name", "description", "created_at", "updated_at")
+SORT_FIELDS: Final = (
+    "id",
+    "agent_name",
+    "user_id",
+    "type",
+    "name",
+    "content",
+    "description",
+    "created_at",
+    "updated_at",
+)
 
 
 @dataclass(frozen=True, slots=True)

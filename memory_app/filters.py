@@ -36,6 +36,24 @@ class Values(django_filters.Filter):
         return qs.filter(**{name if isinstance(qs, MergedRows) else f"{name}__in": value})
 
 
+class FlagField(forms.Field):
+    """true or false, also as 1 and 0 and as text; nothing means no filter."""
+
+    def to_python(self, value: Any) -> bool | None:
+        if value in (None, ""):
+            return None
+        spelled = str(value).lower()
+        if isinstance(value, list | dict | float) or spelled not in ("true", "false", "1", "0"):
+            raise forms.ValidationError(_("Give true or false."))
+        return spelled in ("true", "1")
+
+
+class Flag(django_filters.Filter):
+    """A switch that is on, or off."""
+
+    field_class = FlagField
+
+
 class KeyWord(Values):
     """Every word must occur as a substring."""
 
@@ -72,7 +90,7 @@ class TypeFilter(django_filters.FilterSet):
     """Filters of memory types."""
 
     key = Values(field_name="key")
-    isSystem = django_filters.BooleanFilter(field_name="is_system")
+    isSystem = Flag(field_name="is_system")
     keyWord = django_filters.CharFilter(method="with_keyword")
 
     class Meta:

@@ -17,6 +17,7 @@ from memory_app.exceptions import InvalidInput, Refused
 from netaclaw import tokens
 from netaclaw.cool import CoolView, ok, shown_time
 from netaclaw.crud import Entity
+from netaclaw.openapi import ANY_OBJECT, ID, TEXT, TOKENS, described, many, obj
 
 ENTITIES = (memory.ENTITY, memory_type.ENTITY, agent.ENTITY)
 MENU = {"memory": "/agent/memory", "memory_type": "/agent/memory_type", "agent": "/agent/list"}
@@ -47,6 +48,13 @@ class Login(OpenView):
 
     throttle_classes = [SignInRate]
 
+    @described(
+        body=obj("username password", username=TEXT, password=TEXT),
+        data=TOKENS,
+        example={"username": "admin", "password": "…"},
+        answer={"expire": 7200, "token": "…", "refreshExpire": 1296000, "refreshToken": "…"},
+        open_to_all=True,
+    )
     def post(self, request: Request) -> Response:
         user = authenticate(request._request, **_credentials(self.body()))
         if user is None:
@@ -55,8 +63,9 @@ class Login(OpenView):
 
 
 class RefreshToken(OpenView):
-    """A new pair of tokens for a refresh token."""
+    """A new pair of tokens for a refresh token; HTTP 401 when it is no good."""
 
+    @described(query={"refreshToken": TEXT}, data=TOKENS)
     def get(self, request: Request) -> Response:
         try:
             return ok(tokens.renew(request.query_params.get("refreshToken", "")))
@@ -67,6 +76,7 @@ class RefreshToken(OpenView):
 class Logout(PersonalView):
     """Ends the token that the call comes with; one of another backend ends there."""
 
+    @described(data=None)
     def post(self, request: Request) -> Response:
         try:
             tokens.revoke(str(request.auth))
@@ -78,6 +88,7 @@ class Logout(PersonalView):
 class Person(PersonalView):
     """The operator who calls."""
 
+    @described(data=obj("id username", id=ID, username=TEXT), answer={"id": 1, "username": "admin"})
     def get(self, request: Request) -> Response:
         user: Any = request.user
         return ok(
@@ -100,6 +111,7 @@ class Person(PersonalView):
 class PermMenu(PersonalView):
     """The permission keys that the operator has, and the menu that they make."""
 
+    @described(data=obj("perms menus", perms=many(TEXT), menus=many(ANY_OBJECT)))
     def get(self, request: Request) -> Response:
         perms = [key for entity in ENTITIES for key in entity.permission_keys(request.user)]
         shown = [entity for entity in ENTITIES if f"netaclaw:{entity.name}:page" in perms]
@@ -109,6 +121,7 @@ class PermMenu(PersonalView):
 class DictData(PersonalView):
     """The front end's dictionaries; we have none."""
 
+    @described(body=obj(types=many(TEXT)), data=ANY_OBJECT, example={"types": []}, answer={})
     def post(self, request: Request) -> Response:
         return ok({})
 
@@ -116,12 +129,15 @@ class DictData(PersonalView):
 class Eps(OpenView):
     """What calls there are, for the front end's generator of services."""
 
+    @described(data={"type": "object", "additionalProperties": many(ANY_OBJECT)}, open_to_all=True)
     def get(self, request: Request) -> Response:
         return ok({"netaclaw": [_eps(entity) for entity in ENTITIES]})
 
 
 class Unknown(OpenView):
     """Any other address of the API, whatever the method."""
+
+    schema = None
 
     def initial(self, request: Request, *args: str, **kwargs: str) -> None:
         raise NotFound

@@ -14,6 +14,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import exceptions, views
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.parsers import BaseParser
@@ -101,6 +102,16 @@ class BareToken(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """Makes DRF answer 401, which logs the front end out, rather than 403."""
         return "Token"
+
+
+class BareTokenScheme(OpenApiAuthenticationExtension):
+    """The bare token in the OpenAPI document."""
+
+    target_class = BareToken
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "apiKey", "in": "header", "name": "Authorization"}
 
 
 class HasPermission(BasePermission):

@@ -34,6 +34,8 @@ INSTALLED_APPS = [
     "django_filters",
     "django_jsonform",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "memory_app",
     "agents_app",
 ]
@@ -91,6 +93,21 @@ STORAGES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "NetaClaw Memory",
+    "DESCRIPTION": "Long-term memory for LLM agents. Every business answer is HTTP 200 in the Cool Admin envelope.",
+    "VERSION": "0.1.0",
+    "SCHEMA_PATH_PREFIX": "/admin/(?:netaclaw|base|dict)",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+}
 
 LOGGING = {
     "version": 1,

@@ -5,6 +5,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 
 def health(request: HttpRequest) -> HttpResponse:
@@ -16,6 +17,8 @@ def health(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("", include("netaclaw.api")),
     path("admin/", admin.site.urls),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema")),
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health),
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -1,12 +1,18 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 
 from agents_app.services import create_agent
 from memory_app.contracts import MemoryDraft, Scope
 from memory_app.models import MemoryType
 from memory_app.providers.pool import POOL
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +65,26 @@ def draft(content: str, scope: Scope | None = None, **fields) -> MemoryDraft:
     owner = scope or Scope("helper", "ann")
     values = {"agent_name": owner.agent_name, "user_id": owner.user_id, "type": "user", "name": content[:50] or "note"}
     return MemoryDraft(**values | {"content": content} | fields)
+
+
+@pytest.fixture
+def run_in_process(data_dir):
+    """Runs code in a process of its own, which can be killed, on a main database that processes share."""
+    url = main_url() if connection.vendor == "mysql" else ""
+    names = {
+        "NETACLAW_DATA_DIR": str(data_dir),
+        "NETACLAW_DATABASE_URL": url,
+        "DJANGO_SETTINGS_MODULE": "netaclaw.settings",
+    }
+
+    def run(code: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", f"import django; django.setup()\n{code}"]
+        return subprocess.run(command, cwd=ROOT, env=os.environ | names, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def main_url() -> str:
+    server = connection.settings_dict
+    login = f"{server['USER']}:{server['PASSWORD']}@{server['HOST']}:{server['PORT'] or 3306}"
+    return f"mysql://{login}/{server['NAME']}"

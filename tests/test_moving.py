@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -269,29 +267,6 @@ config = registry.config_for("mover")
 store = registry.store_at(config.place)
 print(search.page(PageQuery()).total, transfer.digest(store, "mover", with_ids=True), config.place.sqlite_path)
 """
-
-
-@pytest.fixture
-def run_in_process(data_dir):
-    """Runs code in a process of its own, which can be killed, on a main database that processes share."""
-    url = main_url() if MAIN_IS_MYSQL else ""
-    names = {
-        "NETACLAW_DATA_DIR": str(data_dir),
-        "NETACLAW_DATABASE_URL": url,
-        "DJANGO_SETTINGS_MODULE": "netaclaw.settings",
-    }
-
-    def run(code: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", f"import django; django.setup()\n{code}"]
-        return subprocess.run(command, cwd=ROOT, env=os.environ | names, capture_output=True, text=True, check=False)
-
-    return run
-
-
-def main_url() -> str:
-    server = connection.settings_dict
-    login = f"{server['USER']}:{server['PASSWORD']}@{server['HOST']}:{server['PORT'] or 3306}"
-    return f"mysql://{login}/{server['NAME']}"
 
 
 def test_it_goes_on_wherever_it_was_killed(clean_tables, run_in_process):

@@ -23,6 +23,22 @@ from netaclaw.crud import (
     ids_of,
     required_id,
 )
+from netaclaw.openapi import (
+    AGENT,
+    AGENT_MEMORY,
+    FLAG,
+    ID,
+    IDS,
+    NUMBER,
+    PAGING,
+    TEXT,
+    described,
+    many,
+    obj,
+    on,
+    one_or_many,
+    page_of,
+)
 
 FIELDS = {
     "name": "name",
@@ -73,14 +89,45 @@ class _Agents(ModelView):
         return Agent.objects.filter(memory__isnull=False).select_related("memory")
 
 
+EXAMPLE: dict[str, Any] = {
+    "id": 1,
+    "name": "demo",
+    "label": "示例",
+    "description": "",
+    "systemPrompt": "你是一位贴心的助理。",
+    "provider": "openai",
+    "model": "",
+    "baseUrl": "",
+    "enabled": True,
+    "config": {"memory": {"enabled": True, "backend": "sqlite", "sqlitePath": "", "database": "", "prefetchLimit": 5}},
+    "createTime": "2026-05-06 09:30:00.123456",
+    "updateTime": "2026-05-06 09:30:00.123456",
+}
+WRITABLE = {name: TEXT for name in FIELDS if name != "enabled"} | {
+    "enabled": FLAG,
+    "config": {"type": "object", "properties": {"memory": AGENT_MEMORY}},
+}
+FILTERS = {"name": one_or_many(TEXT), "enabled": FLAG, "backend": one_or_many(TEXT), "keyWord": TEXT}
+
+
+@on(
+    post=described(
+        body=obj(**PAGING, **FILTERS),
+        data=page_of(AGENT),
+        example={"page": 1, "size": 20},
+        answer={"list": [EXAMPLE], "pagination": {"page": 1, "size": 20, "total": 1}},
+    )
+)
 class Page(_Agents, ModelPage):
     """One page of agents."""
 
 
+@on(post=described(body=obj(**FILTERS), data=many(AGENT), example={}, answer=[EXAMPLE]))
 class List(_Agents, ModelList):
     """All agents, for a choice."""
 
 
+@on(get=described(query={"id": ID}, data=AGENT, answer=EXAMPLE))
 class Info(_Agents, ModelInfo):
     """One agent."""
 
@@ -90,6 +137,12 @@ class Add(CoolView):
 
     permission = "agents_app.add_agent"
 
+    @described(
+        body=one_or_many(obj("name", **WRITABLE)),
+        data=obj("id", id=one_or_many(ID)),
+        example={"name": "sales", "label": "销售", "config": {"memory": {"prefetchLimit": 5}}},
+        answer={"id": 2},
+    )
     def post(self, request: Request) -> Response:
         made = services.add_agents([_fields(item) for item in each(request.data)])
         ids = [agent.pk for agent in made]
@@ -101,6 +154,7 @@ class Update(_Agents):
 
     permission = "agents_app.change_agent"
 
+    @described(body=obj("id", id=ID, **WRITABLE), data=None, example={"id": 2, "label": "Sales"})
     def post(self, request: Request) -> Response:
         body = self.body()
         services.update_agent(self.one(required_id(body)), **_fields(body))
@@ -112,6 +166,12 @@ class Delete(_Agents):
 
     permission = "agents_app.delete_agent"
 
+    @described(
+        body=obj("ids", ids=IDS),
+        data=obj("deleted memories", deleted=NUMBER, memories=NUMBER),
+        example={"ids": [2]},
+        answer={"deleted": 1, "memories": 9},
+    )
     def post(self, request: Request) -> Response:
         doomed = list(self.rows().filter(pk__in=ids_of(self.body())))
         memories = sum(services.delete_agent(agent) for agent in doomed)

@@ -14,6 +14,22 @@ from memory_app.filters import filtered
 from memory_app.tools import title_of
 from netaclaw.cool import CoolView, memory_row, ok, shown_time, sorting, version_of
 from netaclaw.crud import Action, Column, Entity, each, ids_of, page_numbers, required_id
+from netaclaw.openapi import (
+    ANY_OBJECT,
+    ID,
+    IDS,
+    MEMORY,
+    NUMBER,
+    PAGING,
+    TEXT,
+    TIME,
+    described,
+    many,
+    nullable,
+    obj,
+    one_or_many,
+    page_of,
+)
 
 SORTABLE = {
     "id": "id",
@@ -21,11 +37,33 @@ SORTABLE = {
     "userId": "user_id",
     "type": "type",
     "name": "name",
+    "content": "content",
     "description": "description",
     "createdAt": "created_at",
     "updatedAt": "updated_at",
     "createTime": "created_at",
     "updateTime": "updated_at",
+}
+EXAMPLE: dict[str, Any] = {
+    "id": 12,
+    "agentName": "demo",
+    "userId": "demo-user",
+    "type": "user",
+    "name": "花生过敏",
+    "content": "用户对花生过敏。",
+    "description": "饮食禁忌",
+    "metadata": {"source": "chat"},
+    "createdAt": "2026-05-06 09:30:00.123456",
+    "updatedAt": "2026-05-06 09:30:00.123456",
+}
+WRITABLE = {
+    "agentName": TEXT,
+    "userId": TEXT,
+    "type": TEXT,
+    "name": TEXT,
+    "content": TEXT,
+    "description": TEXT,
+    "metadata": nullable(ANY_OBJECT),
 }
 CHANGEABLE = ("name", "content", "description", "type", "metadata")
 
@@ -35,6 +73,18 @@ class Page(CoolView):
 
     permission = "memory_app.view_memory"
 
+    @described(
+        body=obj(
+            **PAGING,
+            agentName=one_or_many(TEXT),
+            userId=one_or_many(TEXT),
+            type=one_or_many(TEXT),
+            keyWord={"type": "string", "description": "Every word must occur in title, text or description."},
+        ),
+        data=page_of(MEMORY),
+        example={"agentName": "demo", "keyWord": "花生", "page": 1, "size": 20},
+        answer={"list": [EXAMPLE], "pagination": {"page": 1, "size": 20, "total": 1}},
+    )
     def post(self, request: Request) -> Response:
         body = self.body()
         order, descending = sorting(body, SORTABLE, "updated_at")
@@ -53,6 +103,7 @@ class Info(CoolView):
 
     permission = "memory_app.view_memory"
 
+    @described(query={"agentName": TEXT, "id": ID}, data=MEMORY, answer=EXAMPLE)
     def get(self, request: Request) -> Response:
         backend, memory = addressed(request.query_params)
         return ok(memory_row(memory) | {"_backend": backend})
@@ -63,6 +114,12 @@ class Add(CoolView):
 
     permission = "memory_app.add_memory"
 
+    @described(
+        body=one_or_many(obj("agentName type content", **WRITABLE)),
+        data=obj("id", id=one_or_many(ID), outcome={"type": "string", "enum": ["created", "duplicate"]}),
+        example={name: EXAMPLE[name] for name in ("agentName", "userId", "type", "name", "content")},
+        answer={"id": 12, "outcome": "created"},
+    )
     def post(self, request: Request) -> Response:
         results = services.save_many([draft(item) for item in each(request.data)])
         if isinstance(request.data, list):
@@ -75,6 +132,12 @@ class Update(CoolView):
 
     permission = "memory_app.change_memory"
 
+    @described(
+        body=obj("id updatedAt", id=ID, updatedAt=TIME, **WRITABLE),
+        data=obj("id updatedAt", id=ID, updatedAt=TIME),
+        example={name: EXAMPLE[name] for name in ("agentName", "id", "updatedAt", "content")},
+        answer={name: EXAMPLE[name] for name in ("id", "updatedAt")},
+    )
     def post(self, request: Request) -> Response:
         body = self.body()
         _backend, current = addressed(body)
@@ -89,6 +152,12 @@ class Delete(CoolView):
 
     permission = "memory_app.delete_memory"
 
+    @described(
+        body=obj("ids", agentName=TEXT, ids=IDS),
+        data=obj("deleted", deleted=NUMBER),
+        example={"agentName": "demo", "ids": [12, 13]},
+        answer={"deleted": 2},
+    )
     def post(self, request: Request) -> Response:
         body = self.body()
         ids = ids_of(body)
@@ -101,6 +170,20 @@ class Stats(CoolView):
 
     permission = "memory_app.view_memory"
 
+    @described(
+        data=many(
+            obj(
+                "agentName backend count byType users lastUpdatedAt",
+                agentName=TEXT,
+                backend=TEXT,
+                count=NUMBER,
+                byType={"type": "object", "additionalProperties": NUMBER},
+                users=NUMBER,
+                lastUpdatedAt=nullable(TIME),
+            )
+        ),
+        answer=[{"agentName": "demo", "backend": "sqlite", "count": 9, "byType": {"user": 9}, "users": 2}],
+    )
     def get(self, request: Request) -> Response:
         return ok([stats_row(row) for row in search.stats()])
 

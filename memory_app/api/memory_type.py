@@ -21,6 +21,23 @@ from netaclaw.crud import (
     ids_of,
     required_id,
 )
+from netaclaw.openapi import (
+    ANY_OBJECT,
+    FLAG,
+    ID,
+    IDS,
+    NUMBER,
+    PAGING,
+    TEXT,
+    TYPE,
+    described,
+    many,
+    nullable,
+    obj,
+    on,
+    one_or_many,
+    page_of,
+)
 
 FIELDS = {
     "key": "key",
@@ -57,14 +74,42 @@ class _Types(ModelView):
     permission = "memory_app.view_memorytype"
 
 
+EXAMPLE: dict[str, Any] = {
+    "id": 5,
+    "key": "environment",
+    "name": "环境信息",
+    "description": "系统与工具",
+    "icon": "server",
+    "color": "#0891b2",
+    "isSystem": 0,
+    "metadataSchema": None,
+    "createTime": "2026-05-06 09:30:00.123456",
+    "updateTime": "2026-05-06 09:30:00.123456",
+}
+WRITABLE = dict.fromkeys(("key", "name", "description", "icon", "color"), TEXT) | {
+    "metadataSchema": nullable(ANY_OBJECT)
+}
+FILTERS = {"key": one_or_many(TEXT), "isSystem": FLAG, "keyWord": TEXT}
+
+
+@on(
+    post=described(
+        body=obj(**PAGING, **FILTERS),
+        data=page_of(TYPE),
+        example={"page": 1, "size": 20},
+        answer={"list": [EXAMPLE], "pagination": {"page": 1, "size": 20, "total": 1}},
+    )
+)
 class Page(_Types, ModelPage):
     """One page of memory types."""
 
 
+@on(post=described(body=obj(**FILTERS), data=many(TYPE), example={}, answer=[EXAMPLE]))
 class List(_Types, ModelList):
     """All memory types, for a choice."""
 
 
+@on(get=described(query={"id": ID}, data=TYPE, answer=EXAMPLE))
 class Info(_Types, ModelInfo):
     """One memory type."""
 
@@ -74,6 +119,12 @@ class Add(CoolView):
 
     permission = "memory_app.add_memorytype"
 
+    @described(
+        body=one_or_many(obj("key name", **WRITABLE)),
+        data=obj("id", id=one_or_many(ID)),
+        example={"key": "environment", "name": "环境信息"},
+        answer={"id": 5},
+    )
     def post(self, request: Request) -> Response:
         made = services.add_types([_fields(item) for item in each(request.data)])
         ids = [item.pk for item in made]
@@ -85,6 +136,7 @@ class Update(_Types):
 
     permission = "memory_app.change_memorytype"
 
+    @described(body=obj("id", id=ID, **WRITABLE), data=None, example={"id": 5, "name": "环境"})
     def post(self, request: Request) -> Response:
         body = self.body()
         services.update_type(self.one(required_id(body)), _fields(body))
@@ -96,6 +148,12 @@ class Delete(_Types):
 
     permission = "memory_app.delete_memorytype"
 
+    @described(
+        body=obj("ids", ids=IDS),
+        data=obj("deleted", deleted=NUMBER),
+        example={"ids": [5]},
+        answer={"deleted": 1},
+    )
     def post(self, request: Request) -> Response:
         doomed = self.rows().filter(pk__in=ids_of(self.body()))
         return ok({"deleted": services.delete_types(doomed)})

@@ -1,0 +1,120 @@
+"""The OpenAPI document, and the API held to it by generated requests."""
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from agents_app.services import create_agent
+from memory_app import services
+from netaclaw.api import ENTITIES
+from netaclaw.wsgi import application
+from tests.api.conftest import sign_in
+from tests.conftest import draft
+
+pytestmark = pytest.mark.django_db
+# Left out, because the contract answers them with HTTP 200 and a code of its own (tests/api/test_memory.py has them):
+# requests against the schema (negative_data_rejection), wrong methods (unsupported_method). Signing in and the tokens'
+# own calls would end the token that the run uses.
+
+
+def no_failure_of_ours(context, response, case) -> None:
+    """The envelope hides what nobody foresaw from callers, but not from this test."""
+    message = response.json()["message"]
+    assert "went wrong on the server" not in message
+    assert "database can't be used" not in message
+
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    no_failure_of_ours,
+]
+
+
+def document(client: Client) -> dict:
+    return client.get("/api/schema/?format=json").json()
+
+
+def test_it_describes_every_call(client):
+    paths = document(client)["paths"]
+    for entity in ENTITIES:
+        for action in entity.actions:
+            operation = paths[f"{entity.prefix}/{action.path}"][action.method]
+            assert operation["description"]
+            assert set(operation["responses"]) == {"200", "401", "403"}
+            assert operation["security"] == [{"token": []}]
+
+
+def test_it_gives_an_example_of_every_body(client):
+    for path, operations in document(client)["paths"].items():
+        for operation in operations.values():
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+            assert content is None or content["examples"], path
+
+
+def test_it_serves_its_page_without_any_other_host(client):
+    text = client.get("/api/docs/").content.decode()
+    assert "swagger-ui-bundle" in text
+    assert "//cdn" not in text
+    assert "https://" not in text.replace("https://github.com", "")
+
+
+@pytest.fixture
+def signed_in(django_user_model):
+    """An operator's token, and something to find."""
+    django_user_model.objects.create_superuser("root", password="pass-word-1")
+    create_agent("helper")
+    services.save(draft("drinks tea 花生"))
+    token = sign_in("root").token
+    for signal in (request_started, request_finished):  # requests keep the test's connection, as Django's client has it
+        signal.disconnect(close_old_connections)
+    yield token
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+CALLS = [(action.method, f"{entity.prefix}/{action.path}") for entity in ENTITIES for action in entity.actions]
+BOOT = [
+    ("get", "/admin/base/comm/person"),
+    ("get", "/admin/base/comm/permmenu"),
+    ("get", "/admin/base/open/eps"),
+    ("post", "/admin/dict/info/data"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), [*CALLS, *BOOT])
+def test_it_answers_generated_requests_as_described(signed_in, method, path):
+    schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+    operation = schema[path][method]
+
+    @given(case=operation.as_strategy())
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    def ask(case):
+        case.call_and_validate(checks=CHECKS, headers={"Authorization": signed_in})
+
+    ask()
+
+
+@pytest.mark.parametrize(("method", "path"), CALLS)
+def test_it_answers_requests_that_break_the_description(signed_in, method, path):
+    schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+    operation = schema[path][method]
+
+    @given(case=operation.as_strategy(generation_mode=GenerationMode.NEGATIVE))
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    def ask(case):
+        case.call_and_validate(checks=CHECKS, headers={"Authorization": signed_in})
+
+    ask()
