@@ -1,7 +1,8 @@
 """The memories of all stores as Django's ChangeList wants them: a lazy, sliceable stand-in for a queryset.
 
 ChangeList, its filters and its paginator use the few methods below; every read goes through search.py. Rows are
-unsaved Memory instances whose `reference` ("agent:id") identifies them, because ids repeat from store to store.
+unsaved Memory instances whose key is their reference ("agent:id"), because ids repeat from store to store: every
+link of the admin's templates is built from it.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Self
 
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Q
 
 from memory_app import search
@@ -41,12 +43,14 @@ def by_reference(reference: str) -> Memory | None:
 
 
 def as_row(backend: str, entry: MemoryEntry) -> Memory:
-    """A model instance for the admin's templates; it is never saved."""
-    row = Memory(
-        **{field.attname: getattr(entry, field.attname) for field in Memory._meta.fields if field.name != "terms"}
-    )
+    """A model instance for the admin's templates, whose key is the reference; it is never saved."""
+    fields = [field.attname for field in Memory._meta.fields if field.attname not in ("id", "terms")]
+    row = Memory(**{name: getattr(entry, name) for name in fields})
+    row.pk = reference_of(entry)
+    row.number = entry.id  # type: ignore[attr-defined]
     row.backend = backend  # type: ignore[attr-defined]
-    row.reference = reference_of(entry)  # type: ignore[attr-defined]
+    row._state.adding = False
+    row._state.db = DEFAULT_DB_ALIAS
     return row
 
 

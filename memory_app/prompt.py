@@ -38,7 +38,12 @@ ELLIPSIS = "…"
 
 
 def memory_context(hits: Sequence[Hit], characters: int) -> str:
-    """The block for the system prompt, fence included, at most `characters` long; "" when there is nothing to say.
+    """The block for the system prompt, fence included, at most `characters` long; "" when there is nothing to say."""
+    return fitting(hits, characters)[0]
+
+
+def fitting(hits: Sequence[Hit], characters: int) -> tuple[str, int]:
+    """The block, and how many of the hits are in it.
 
     Hits come in order, best first. When they don't all fit, the long ones are shortened to an equal length, so that one
     long memory can't push out the short ones; when too little of one would remain, the last hits are left out.
@@ -49,8 +54,8 @@ def memory_context(hits: Sequence[Hit], characters: int) -> str:
         longest = _longest_that_fits([len(head) + len(text) + 1 for head, text in whole[:number]], room) - 1
         items = [_item(head, text, longest) for head, text in whole[:number]]
         if all(items):
-            return "\n".join([OPEN, LEAD, *items, CLOSE])
-    return ""
+            return "\n".join([OPEN, LEAD, *items, CLOSE]), number
+    return "", 0
 
 
 def _head(hit: Hit) -> str:

@@ -19,6 +19,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema")),
+    path("agent/memory", RedirectView.as_view(pattern_name="admin:memory_app_memory_changelist", query_string=True)),
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health),
     path("", RedirectView.as_view(pattern_name="admin:index")),

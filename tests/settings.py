@@ -8,6 +8,7 @@ from netaclaw.settings import DATA_DIR, DATABASES
 
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid():x}")[:8]  # two runs at once don't share a database
 SERVERS = {"mysql": "NETACLAW_TEST_MYSQL_URL", "mariadb": "NETACLAW_TEST_MARIADB_URL"}
+(DATA_DIR / "static").mkdir(parents=True, exist_ok=True)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, as in use: SQLite's shared memory databases know no patience between threads.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / f"test-{RUN}.sqlite3")}

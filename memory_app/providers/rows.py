@@ -195,12 +195,12 @@ class RowProvider(MemoryProvider):
     def _write(self, rows: QuerySet[Any], row: Any, changes: MemoryChanges) -> bool:
         """One conditional UPDATE; False when somebody else wrote the row since it was read."""
         read_at = row.updated_at
-        for name, value in changes.values().items():
-            setattr(row, name, value)
-        row.metadata = row.metadata or None
+        changed = changes.values()
+        for name, value in changed.items():
+            setattr(row, name, value or None if name == "metadata" else value)
         row.updated_at = max(timezone.now(), read_at + TICK)
         row.terms = terms_of_row(row)
-        values = {name: getattr(row, name) for name in (*TEXT, "type", "metadata", "terms", "updated_at")}
+        values = {name: getattr(row, name) for name in (*changed, "terms", "updated_at")}
         return bool(rows.filter(pk=row.pk, updated_at=read_at).update(**values))
 
     def _writable(self, rows: QuerySet[Any], scope: Scope, memory_id: int) -> Any:

@@ -1,0 +1,52 @@
+"""The memory section of an agent's form."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from memory_app.models import MemoryConfig, available_backends
+from memory_app.paths import Place
+
+
+class MemoryConfigForm(forms.ModelForm):
+    """The memory section; it is saved with a new agent even when every field keeps its default."""
+
+    class Meta:
+        model = MemoryConfig
+        fields = ("enabled", "backend", "prefetch_limit", "sqlite_path", "database")
+
+    wanted_place: Place | None = None
+
+    def has_changed(self) -> bool:
+        return self.instance.pk is None or super().has_changed()
+
+    def save(self, commit: bool = True) -> MemoryConfig:
+        """Keeps the store as it is: for another one the memories move, which is confirmed on a page of its own."""
+        stored = MemoryConfig.objects.filter(pk=self.instance.pk).first()
+        if stored and stored.place.normal() != self.instance.place.normal():
+            self.wanted_place = self.instance.place
+            for name in ("backend", "database", "sqlite_path"):
+                setattr(self.instance, name, getattr(stored, name))
+        return super().save(commit)
+
+
+class MemoryConfigInline(admin.StackedInline):
+    """The memory section of an agent's form: switch, backend, memories per turn, and the file in its advanced part."""
+
+    model = MemoryConfig
+    form = MemoryConfigForm
+    can_delete = False
+    min_num = max_num = 1
+    fieldsets = (
+        (None, {"fields": ("enabled", "backend", "prefetch_limit")}),
+        (_("Advanced"), {"classes": ("collapse",), "fields": ("sqlite_path", "database")}),
+    )
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offers backend `mysql` only where there is a MySQL main database."""
+        if db_field.name == "backend":
+            kwargs["choices"] = [pair for pair in db_field.choices if pair[0] in available_backends()]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
