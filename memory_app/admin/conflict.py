@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from memory_app.admin.forms import TEXT, shown_metadata
+from memory_app.admin.forms import TEXT, MemoryForm, shown_metadata
 from memory_app.contracts import MemoryEntry
 
 
@@ -17,7 +17,7 @@ from memory_app.contracts import MemoryEntry
 class Difference:
     """A field as it was, as it is now, whether both sides changed it, and what the form makes of it."""
 
-    name: str
+    label: str
     was: str
     theirs: str
     both: bool
@@ -33,7 +33,7 @@ def conflicts(sent: QueryDict, mine: Sequence[str], current: MemoryEntry) -> lis
         if was != theirs or name in mine:
             both = was != theirs and name in mine and theirs != wanted
             chosen = wanted if name in mine else theirs
-            found.append(Difference(name, was, theirs, both, marked(theirs, chosen)))
+            found.append(Difference(str(MemoryForm.base_fields[name].label), was, theirs, both, marked(theirs, chosen)))
     return found
 
 
