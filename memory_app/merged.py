@@ -5,7 +5,7 @@ unsaved Memory instances whose key is their reference ("agent:id"), because ids 
 link of the admin's templates is built from it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from memory_app.exceptions import NetaclawError
 from memory_app.models import Memory
 
 ROWS = 50
+MAX_SELECTED = 10_000
 
 
 def reference_of(memory: MemoryEntry) -> str:
@@ -54,6 +55,29 @@ def as_row(backend: str, entry: MemoryEntry) -> Memory:
     return row
 
 
+def chosen_rows(rows: "MergedRows | Selection") -> Iterator[Memory]:
+    """The rows of an action: the ones that were ticked, or all that match, up to MAX_SELECTED."""
+    if isinstance(rows, Selection):
+        yield from rows
+        return
+    for number in range(1, MAX_SELECTED // MAX_PAGE_SIZE + 1):
+        page = search.page(replace(rows.wanted, page=number, size=MAX_PAGE_SIZE))
+        yield from (as_row(backend, entry) for backend, entry in page.rows)
+        if len(page.rows) < MAX_PAGE_SIZE:
+            return
+
+
+class Selection:
+    """The rows that were ticked, by their references; those that are gone are left out."""
+
+    def __init__(self, references: Sequence[str]) -> None:
+        self.references = references
+
+    def __iter__(self) -> Iterator[Memory]:
+        found = (by_reference(reference) for reference in self.references[:MAX_SELECTED])
+        return (row for row in found if row is not None)
+
+
 class MergedRows:
     """A list request that is run when it is counted or sliced."""
 
@@ -65,10 +89,12 @@ class MergedRows:
         self.wanted = wanted or PageQuery()
         self.query = SimpleNamespace(order_by=(), select_related=True, distinct=False)
 
-    def filter(self, *leftover: Q, **conditions: Any) -> Self:
-        """Narrows by agent_names, user_ids, types (tuples) or keyword; other conditions mean nothing here."""
+    def filter(self, *leftover: Q, **conditions: Any) -> Any:
+        """Narrows by agent_names, user_ids, types (tuples) or keyword, or to the references of `pk__in`."""
         if any(leftover):
             raise ValueError("no such filter")
+        if "pk__in" in conditions:
+            return Selection([str(reference) for reference in conditions["pk__in"]])
         return type(self)(replace(self.wanted, **conditions))
 
     def order_by(self, *names: str) -> Self:

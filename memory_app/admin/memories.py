@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memory_app import search, services
 from memory_app.admin.base import ErrorsAsMessages, agent_choices, shown_time
+from memory_app.admin.bulk import delete_chosen, export_csv, export_json, retype_chosen
 from memory_app.admin.conflict import conflicts, merged_data
 from memory_app.admin.forms import TEXT, MemoryForm
 from memory_app.admin.preview import preview_view
@@ -66,7 +67,7 @@ class MemoryAdmin(ErrorsAsMessages):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     ordering = ("-updated_at",)
-    actions = None
+    actions = (delete_chosen, retype_chosen, export_json, export_csv)
 
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
         if obj is None:
@@ -82,6 +83,10 @@ class MemoryAdmin(ErrorsAsMessages):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         given = {name: request.GET.get(name, "") for name in ("agentName", "userId", "type")}
         return {"agent_name": given["agentName"], "user_id": given["userId"], "type": given["type"]}
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Django's own deletion knows one database only."""
+        return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
     def get_urls(self) -> list[Any]:
         preview = self.admin_site.admin_view(preview_view)
