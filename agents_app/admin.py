@@ -36,7 +36,7 @@ class AgentAdmin(ErrorsAsMessages):
         changelist = super().get_changelist_instance(request)
         counts = {row.agent_name: row.count for row in search.stats()}
         for agent in changelist.result_list:
-            agent.memory_count = counts.get(agent.name, 0)
+            agent.memory_count = counts.get(agent.name)
         return changelist
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
@@ -51,8 +51,8 @@ class AgentAdmin(ErrorsAsMessages):
         return agent.memory.get_backend_display()
 
     @admin.display(description=_("memories"))
-    def memories(self, agent: Any) -> int:
-        return agent.memory_count
+    def memories(self, agent: Any) -> str:
+        return "—" if agent.memory_count is None else str(agent.memory_count)
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(partial(move_view, model_admin=self))

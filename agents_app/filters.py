@@ -15,13 +15,13 @@ class AgentFilter(django_filters.FilterSet):
     name = Values(field_name="name")
     enabled = Flag(field_name="enabled")
     backend = Values(field_name="memory__backend")
-    keyWord = django_filters.CharFilter(method="with_keyword")
+    keyWord = Values(method="with_keyword")
 
     class Meta:
         model = Agent
         fields: list[str] = []
 
-    def with_keyword(self, rows: QuerySet[Agent], name: str, value: str) -> QuerySet[Any]:
-        for word in value.split():
+    def with_keyword(self, rows: QuerySet[Agent], name: str, value: tuple[str, ...]) -> QuerySet[Any]:
+        for word in " ".join(value).split():
             rows = rows.filter(Q(name__icontains=word) | Q(label__icontains=word) | Q(description__icontains=word))
         return rows

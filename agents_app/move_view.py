@@ -53,9 +53,10 @@ def move_view(request: HttpRequest, agent_id: int, model_admin: Any) -> HttpResp
 
 def _start(agent: Agent, to: Place) -> None:
     """A process of its own, which outlives this worker; what it says is kept for the page."""
-    command = [sys.executable, "manage.py", "move_memories", agent.name, "--to", to.backend]
+    command = [sys.executable, "manage.py", "move_memories", "--to", to.backend]
     command += ["--database", to.database] if to.database else []
     command += ["--sqlite-path", to.sqlite_path] if to.sqlite_path else []
+    command += ["--", agent.name]
     with _log(agent).open("w") as log:
         subprocess.Popen(command, cwd=settings.BASE_DIR, stdout=log, stderr=log, start_new_session=True)
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from agents_app.models import Agent
 from memory_app import moving
 from memory_app import services as memory_services
-from memory_app.contracts import clean_text
+from memory_app.contracts import clean_metadata, clean_text
 from memory_app.exceptions import Refused
 from memory_app.models import MemoryConfig, validated
 
@@ -64,6 +64,8 @@ def update_agent(agent: Agent, *, memory: Mapping[str, Any] | None = None, **fie
 def _with(row: Row, fields: Mapping[str, Any]) -> Row:
     """The row with new values, checked."""
     for name, value in fields.items():
+        if name == "config":
+            value = clean_metadata(value)
         is_text = isinstance(row._meta.get_field(name), CharField | TextField)
         setattr(row, name, clean_text(value, name, 1_000_000) if is_text else value)
     validated(row)
@@ -71,7 +73,13 @@ def _with(row: Row, fields: Mapping[str, Any]) -> Row:
 
 
 def delete_agent(agent: Agent) -> int:
-    """Deletes an agent with its settings and all its memories; returns how many memories there were."""
-    deleted = memory_services.delete_agent_memories(agent.name)
+    """Deletes an agent with its settings and all its memories; returns how many memories there were.
+
+    Memories go first, so that a store that can't be reached refuses the whole; and once more after the agent is gone,
+    for what was saved in between.
+    """
+    places = memory_services.places_of(agent.name)
+    deleted = memory_services.delete_memories_of(agent.name, places)
     agent.delete()
+    transaction.on_commit(lambda: memory_services.delete_memories_of(agent.name, places))
     return deleted

@@ -274,13 +274,13 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class AgentStatistics:
-    """What one agent keeps in one store."""
+    """What one agent keeps in one store; the counts are None when the store can't be read."""
 
     agent_name: str
     backend: str
-    count: int
+    count: int | None
     by_type: Mapping[str, int]
-    users: int
+    users: int | None
     last_updated_at: datetime | None
 
 

@@ -7,6 +7,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from memory_app.contracts import clean_text
 from memory_app.exceptions import InvalidInput
 from memory_app.merged import MergedRows
 from memory_app.models import MemoryType
@@ -21,7 +22,10 @@ class ValuesField(forms.Field):
         values = value if isinstance(value, list | tuple) else [value]
         if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in values):
             raise forms.ValidationError(_("Give text, or an array of texts."))
-        return tuple(str(item) for item in values)
+        try:
+            return tuple(clean_text(str(item), "", 1_000) for item in values)
+        except InvalidInput as error:
+            raise forms.ValidationError(error.message) from None
 
 
 class Values(django_filters.Filter):
@@ -91,13 +95,13 @@ class TypeFilter(django_filters.FilterSet):
 
     key = Values(field_name="key")
     isSystem = Flag(field_name="is_system")
-    keyWord = django_filters.CharFilter(method="with_keyword")
+    keyWord = Values(method="with_keyword")
 
     class Meta:
         model = MemoryType
         fields: list[str] = []
 
-    def with_keyword(self, rows: QuerySet[MemoryType], name: str, value: str) -> QuerySet[MemoryType]:
-        for word in value.split():
+    def with_keyword(self, rows: QuerySet[MemoryType], name: str, value: tuple[str, ...]) -> QuerySet[MemoryType]:
+        for word in " ".join(value).split():
             rows = rows.filter(Q(key__icontains=word) | Q(name__icontains=word) | Q(description__icontains=word))
         return rows

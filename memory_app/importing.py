@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from dateutil import parser as dates
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memory_app import services
 from memory_app.contracts import MemoryDraft
 from memory_app.exceptions import InvalidInput
 from memory_app.tools import title_of
@@ -25,6 +26,7 @@ NAMES = {
 KNOWN = ("user_id", "type", "name", "content", "description", "metadata", "created_at")
 NOT_KEPT = ("agent_name", "id", "updatedAt", "updated_at", "_backend")
 MAX_LINE = 1_000_000
+FIRST_YEAR, LAST_YEAR = 1900, 2200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,17 @@ def read_lines(lines: Iterable[str], agent_name: str, user_id: str | None, type:
         if not text.strip():
             continue
         try:
-            yield Line(number, _draft(_object(text), agent_name, user_id or "", type))
+            draft = _draft(_object(text), agent_name, user_id or "", type)
+            services.check_type(draft.type)
+            services.check_metadata(draft.type, draft.metadata)
+            yield Line(number, draft)
         except InvalidInput as error:
             yield Line(number, None, error.message)
 
 
 def _object(text: str) -> Mapping[str, Any]:
+    if any("\udc80" <= character <= "\udcff" for character in text):
+        raise InvalidInput(_("The line is no UTF-8 text."))
     if len(text) > MAX_LINE:
         raise InvalidInput(_("The line is over %(limit)d characters.") % {"limit": MAX_LINE})
     try:
@@ -90,6 +97,9 @@ def _time(value: Any) -> datetime | None:
         return None
     try:
         parsed = dates.parse(value)
-        return parsed if parsed.tzinfo else timezone.make_aware(parsed, timezone.get_default_timezone())
+        known = parsed if parsed.tzinfo else timezone.make_aware(parsed, timezone.get_default_timezone())
+        if FIRST_YEAR <= known.astimezone(UTC).year <= LAST_YEAR:
+            return known
+        raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(_("createdAt is no time; write it as 2026-05-06T09:30:00+08:00.")) from None

@@ -1,14 +1,15 @@
 """The tables of the memory: types, each agent's memory settings, and the memories of both backends on one base."""
 
 import json
+import math
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 
 from memory_app.contracts import (
     MAX_AGENT_NAME,
@@ -21,6 +22,7 @@ from memory_app.contracts import (
     clean_key,
 )
 from memory_app.exceptions import InvalidInput, StoreRejected
+from memory_app.metadata_schema import problem_of_schema
 from memory_app.paths import Place, resolve
 
 
@@ -75,13 +77,9 @@ def validated(row: models.Model) -> None:
 
 
 def validate_metadata_schema(value: Any) -> None:
-    """Refuses what is no JSON Schema (2020-12) of an object."""
-    try:
-        Draft202012Validator.check_schema(value)
-    except SchemaError as error:
-        raise ValidationError(_("This is no JSON Schema: %(problem)s") % {"problem": error.message}) from None
-    if not isinstance(value, dict) or value.get("type", "object") != "object":
-        raise ValidationError(_('Metadata is an object, so its schema must say {"type": "object"}.'))
+    """Refuses what metadata can't be held to."""
+    if problem := problem_of_schema(value):
+        raise ValidationError(_("This is no JSON Schema for metadata: %(problem)s") % {"problem": problem})
 
 
 class MemoryType(models.Model):
@@ -221,6 +219,12 @@ class MemoryConfig(models.Model):
             raise ValidationError({"database": message})
 
 
+def validate_future(value: datetime) -> None:
+    """Refuses a time that is over."""
+    if value <= timezone.now():
+        raise ValidationError(_("Choose a time in the future."))
+
+
 class ApiToken(models.Model):
     """An operator's access to the API, made by signing in there or in the console; deleting it revokes it.
 
@@ -233,7 +237,7 @@ class ApiToken(models.Model):
     name = models.CharField(_("name"), max_length=100, help_text=_("What the token is for."))
     jti = models.CharField(max_length=32, unique=True, editable=False)
     created = models.DateTimeField(_("created"), auto_now_add=True)
-    expires = models.DateTimeField(_("expires"))
+    expires = models.DateTimeField(_("expires"), validators=[validate_future])
     last_used = models.DateTimeField(_("last used"), null=True, editable=False)
 
     class Meta:
@@ -244,6 +248,21 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def _shown(metadata: Any) -> dict[str, Any]:
+    """Metadata as an object that JSON can carry, whatever the older system or another program stored."""
+    found = {} if metadata is None else metadata if isinstance(metadata, dict) else {"value": metadata}
+    cleaned: dict[str, Any] = _finite(found)
+    return cleaned
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class MemoryRow(models.Model):
@@ -276,7 +295,7 @@ class MemoryRow(models.Model):
             name=self.name,
             content=self.content,
             description=self.description,
-            metadata=self.metadata or {},
+            metadata=_shown(self.metadata),
             created_at=self.created_at,
             updated_at=self.updated_at,
         )

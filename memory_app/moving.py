@@ -12,7 +12,7 @@ Ids are kept where the new store uses none of them; the report says whether they
 import fcntl
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory_app import registry
-from memory_app.exceptions import InvalidInput, Refused, StoreUnavailable
+from memory_app.exceptions import InvalidInput, Refused, StoreRejected, StoreUnavailable
 from memory_app.models import MemoryConfig
 from memory_app.paths import Place
 from memory_app.providers import transfer
@@ -56,10 +56,30 @@ def move(agent_name: str, to: Place, advance: Advance | None = None) -> MoveRepo
         if config.move is None:
             if config.place.normal() == to.normal():
                 return MoveReport(0, True, "")
+            if not _readable(config):
+                return _repoint(config, to)
             _begin(config, to)
         elif Place(**config.move["to"]).normal() != to.normal():
             raise Refused(_("A move of this agent to another store was interrupted; finish that one first."))
         return _Move(config, advance or _silently).run()
+
+
+def cancel(agent_name: str) -> None:
+    """Gives up a move that was interrupted while it copied: the old store goes on counting, the copies are removed.
+
+    Raises Refused when there is nothing to give up, or when the new store counts already. A new store that can't be
+    reached keeps its copies, which nobody sees.
+    """
+    with _only_mover(agent_name):
+        config = registry.config_for(agent_name)
+        if config.move is None or config.move["phase"] != COPY:
+            raise Refused(_("There is no move of this agent that could be given up."))
+        target = registry.store_at(Place(**config.move["to"]))
+        with suppress(StoreUnavailable):
+            while transfer.remove(target, agent_name):
+                pass
+        config.move = None
+        _save(config)
 
 
 def check_place(config: MemoryConfig, to: Place) -> None:
@@ -73,9 +93,28 @@ def check_place(config: MemoryConfig, to: Place) -> None:
 
 
 def waiting(agent_name: str) -> int:
-    """How many memories a move of the agent would move."""
+    """How many memories a move of the agent would move; none of a file that can't be a store."""
     config = registry.config_for(agent_name)
-    return transfer.count(registry.store_at(config.place), agent_name)
+    try:
+        return transfer.count(registry.store_at(config.place), agent_name)
+    except StoreRejected:
+        return 0
+
+
+def _readable(config: MemoryConfig) -> bool:
+    """False for a file that can't be a store: whatever it holds can't move."""
+    try:
+        transfer.count(registry.store_at(config.place), config.agent.name)
+    except StoreRejected:
+        return False
+    return True
+
+
+def _repoint(config: MemoryConfig, to: Place) -> MoveReport:
+    """Leaves an unreadable file as it is and goes on in another store."""
+    config.backend, config.database, config.sqlite_path = to.backend, to.database, to.sqlite_path
+    _save(config)
+    return MoveReport(0, True, "")
 
 
 def _begin(config: MemoryConfig, to: Place) -> None:

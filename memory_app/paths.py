@@ -9,6 +9,7 @@ from memory_app.contracts import Backend
 from memory_app.exceptions import StoreRejected
 
 DEFAULT_SQLITE_PATH = "memory/memory.db"
+SERVED = "static"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,7 +36,11 @@ def resolve(data_dir: Path, sqlite_path: str) -> Path:
         )
     if relative.suffix != ".db" or len(relative.name) < 4:
         raise StoreRejected(_("The SQLite file's name must end in .db, for example memory/sales.db."))
+    if relative.parts[0].lower() == SERVED:
+        raise StoreRejected(_("Files under static/ are served to everybody; put the SQLite file elsewhere."))
     path = data_dir / relative
     if not path.resolve().is_relative_to(data_dir.resolve()):
         raise StoreRejected(_("The SQLite file lies outside the data directory; remove the link or name another file."))
+    if path.resolve().is_relative_to((data_dir / SERVED).resolve()):
+        raise StoreRejected(_("Files under static/ are served to everybody; put the SQLite file elsewhere."))
     return path.resolve()

@@ -4,12 +4,14 @@ The setting is read anew for every operation, one indexed query in the main data
 changed it; what costs time to open, the connections to files, is kept by providers/pool.py.
 """
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS
-from django.db.models import QuerySet
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from django.utils.translation import gettext as _
 
 from memory_app.contracts import Backend
@@ -21,11 +23,18 @@ from memory_app.providers.rows import RowProvider
 from memory_app.providers.sqlite import SqliteProvider
 
 COPY, REMOVE = "copy", "remove"
+logger = logging.getLogger(__name__)
 
 
 def config_for(agent_name: str) -> MemoryConfig:
     """The agent's memory settings; raises UnknownAgent when there is no such agent."""
-    config = MemoryConfig.objects.select_related("agent").filter(agent__name=agent_name).first()
+    try:
+        config = MemoryConfig.objects.select_related("agent").filter(agent__name=agent_name).first()
+    except DatabaseError as error:
+        logger.exception("The main database failed")
+        raise StoreUnavailable(
+            _("The database can't be used at the moment; nothing was changed. Try again.")
+        ) from error
     if config is None:
         raise UnknownAgent(_('There is no agent "%(name)s"; create it in the console first.') % {"name": agent_name})
     return config
@@ -43,20 +52,32 @@ def provider_of(config: MemoryConfig) -> RowProvider:
     return provider
 
 
-def stores_of(agent_names: Sequence[str]) -> Sequence[RowProvider]:
-    """The stores of the named agents, each once; unknown names have none."""
-    return _distinct(MemoryConfig.objects.filter(agent__name__in=agent_names))
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A store, and the agents whose memories are there: what it holds of other agents is not to be seen."""
+
+    provider: RowProvider
+    agents: frozenset[str]
+
+
+def homes(agent_names: Collection[str] = ()) -> Sequence[Home]:
+    """Every store that an agent uses, each once, with its agents; with names, the stores of these agents alone."""
+    configs = MemoryConfig.objects.filter(agent__name__in=agent_names) if agent_names else MemoryConfig.objects.all()
+    agents: dict[Place, set[str]] = defaultdict(set)
+    for name, backend, database, path in configs.values_list("agent__name", "backend", "database", "sqlite_path"):
+        agents[Place(backend, database, path).normal()].add(name)
+    found: dict[str, Home] = {}
+    for place in sorted(agents):
+        provider = store_at(place)
+        known = found.get(provider.key)
+        names = agents[place] | (known.agents if known else set())
+        found[provider.key] = Home(known.provider if known else provider, frozenset(names))
+    return list(found.values())
 
 
 def stores() -> Sequence[RowProvider]:
     """Every store that an agent uses, each once."""
-    return _distinct(MemoryConfig.objects.all())
-
-
-def moving() -> Mapping[str, str]:
-    """The agents whose memories are on their way, and the label of the store that counts for them meanwhile."""
-    configs = MemoryConfig.objects.filter(move__isnull=False).select_related("agent")
-    return {config.agent.name: store_at(config.place).label for config in configs}
+    return [home.provider for home in homes()]
 
 
 def store_at(place: Place) -> RowProvider:
@@ -65,12 +86,6 @@ def store_at(place: Place) -> RowProvider:
     if place.backend == Backend.MYSQL:
         return MysqlProvider(place.database or DEFAULT_DB_ALIAS)
     return SqliteProvider(resolve(settings.DATA_DIR, place.sqlite_path), place.sqlite_path)
-
-
-def _distinct(configs: QuerySet[MemoryConfig]) -> Sequence[RowProvider]:
-    places = configs.values_list("backend", "database", "sqlite_path").order_by().distinct()
-    found = {Place(*place).normal() for place in places}
-    return [store_at(place) for place in sorted(found)]
 
 
 def _check_place(config_id: int, place: Place) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -19,7 +20,7 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
-from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, StoreUnavailable
+from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, StoreUnavailable, UnknownAgent
 from memory_app.models import MemoryConfig
 from memory_app.prompt import memory_context
 from memory_app.providers.base import MemoryProvider, SortKey
@@ -70,7 +71,11 @@ def one(memory_id: int, agent_name: str | None) -> tuple[str, MemoryEntry]:
 
 
 def _agents_with(memory_id: int) -> set[str]:
-    return {entry.agent_name for store in registry.stores() for entry in store.entries([memory_id]).values()}
+    found: set[str] = set()
+    for home in registry.homes():
+        with suppress(StoreUnavailable):
+            found |= {entry.agent_name for entry in home.provider.entries([memory_id]).values()} & home.agents
+    return found
 
 
 def count_by_type(scope: Scope) -> Mapping[str, int]:
@@ -81,18 +86,20 @@ def count_by_type(scope: Scope) -> Mapping[str, int]:
 def prefetch(scope: Scope, message: str) -> Prefetched:
     """The memory context for a chat turn (first document, section 6), within NETACLAW_PREFETCH_SECONDS and _CHARACTERS.
 
-    Never raises for a store that fails or is slow: the failure is logged and told in the answer, and the turn goes on.
+    Never raises for a store or a database that fails or is slow: the failure is logged and told in the answer, and the
+    turn goes on.
     """
     start = perf_counter()
-    config = registry.config_for(scope.agent_name)
     hits: Sequence[Hit] = ()
     failure = ""
-    if config.enabled:
-        try:
-            hits = _hits_in_time(config, scope, message)
-        except NetaclawError as error:
-            failure = error.message
-            logger.warning("Prefetch for agent %s failed: %s", scope.agent_name, error)
+    try:
+        config = registry.config_for(scope.agent_name)
+        hits = _hits_in_time(config, scope, message) if config.enabled else ()
+    except UnknownAgent:
+        raise
+    except NetaclawError as error:
+        failure = error.message
+        logger.warning("Prefetch for agent %s failed: %s", scope.agent_name, error)
     block = memory_context(hits, settings.PREFETCH_CHARACTERS)
     return Prefetched(block, hits, (perf_counter() - start) * 1000, failure)
 
@@ -107,23 +114,29 @@ def page(query: PageQuery) -> Page:
 
     Totals are exact for the stores that answered; `unavailable` names the others.
     """
-    providers = registry.stores_of(query.agent_names) if query.agent_names else registry.stores()
-    away = registry.moving()
+    homes = registry.homes(query.agent_names)
+    providers = [home.provider for home in homes]
     totals: list[int] = []
     keys: list[tuple[SortKey, int]] = []
     unavailable: list[str] = []
-    for position, provider in enumerate(providers):
-        asked = replace(query, without_agents=tuple(name for name, label in away.items() if label != provider.label))
-        if len(providers) == 1:
-            return provider.page(asked)
+    for position, home in enumerate(homes):
         try:
-            totals.append(provider.count(asked))
-            keys += [(key, position) for key in provider.keys(asked, query.start + query.size)]
+            asked = _of_its_agents(home, query)
+            totals.append(home.provider.count(asked))
+            keys += [(key, position) for key in home.provider.keys(asked, query.start + query.size)]
         except StoreUnavailable:
-            unavailable.append(provider.label)
+            unavailable.append(home.provider.label)
     keys.sort(reverse=query.descending)
     rows = _load(providers, keys[query.start : query.start + query.size])
     return Page(tuple(rows), query.page, query.size, sum(totals), tuple(unavailable))
+
+
+def _of_its_agents(home: registry.Home, query: PageQuery) -> PageQuery:
+    """Rows of agents that live elsewhere, or nowhere, are not to be seen: they can't be addressed."""
+    if query.agent_names:
+        return replace(query, agent_names=tuple(sorted(home.agents)))
+    strangers = set(home.provider.agent_names()) - home.agents
+    return replace(query, without_agents=tuple(sorted(strangers)))
 
 
 def _load(providers: Sequence[MemoryProvider], keys: Sequence[tuple[SortKey, int]]) -> list[tuple[str, MemoryEntry]]:
@@ -137,13 +150,22 @@ def _load(providers: Sequence[MemoryProvider], keys: Sequence[tuple[SortKey, int
 
 
 def stats() -> Sequence[AgentStatistics]:
-    """A row for each agent, by name, with its store's counts; agents without memories have 0 (second document, 3.4)."""
-    counted = {(provider.label, row.agent_name): row for provider in registry.stores() for row in provider.stats()}
+    """A row for each agent, by name, with its counts; agents without memories have 0 (second document, 3.4).
+
+    The count of an agent whose store can't be read is None.
+    """
     rows = []
-    for config in MemoryConfig.objects.select_related("agent").order_by("agent__name"):
-        nothing = AgentStatistics(config.agent.name, config.backend, 0, {}, 0, None)
-        rows.append(counted.get((registry.store_at(config.place).label, config.agent.name), nothing))
-    return rows
+    for home in registry.homes():
+        backend = home.provider.backend
+        try:
+            counted = {row.agent_name: row for row in home.provider.stats()}
+            nothing = 0
+        except StoreUnavailable:
+            counted, nothing = {}, None
+        rows += [
+            counted.get(name) or AgentStatistics(name, backend, nothing, {}, nothing, None) for name in home.agents
+        ]
+    return sorted(rows, key=lambda row: row.agent_name)
 
 
 def backend_of(agent_name: str) -> str:

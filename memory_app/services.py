@@ -1,5 +1,6 @@
 """The only writers: every change to memories, types and their places goes through here, whichever door it came by."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -8,16 +9,27 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 
 from memory_app import registry
-from memory_app.contracts import UNSET, MemoryChanges, MemoryDraft, MemoryEntry, SaveResult, Scope, clean_text
-from memory_app.exceptions import InvalidInput, Refused, StoreMoved, UnknownType
+from memory_app.contracts import (
+    UNSET,
+    MemoryChanges,
+    MemoryDraft,
+    MemoryEntry,
+    SaveResult,
+    Scope,
+    clean_metadata,
+    clean_text,
+)
+from memory_app.exceptions import InvalidInput, Refused, StoreMoved, StoreRejected, UnknownType
+from memory_app.metadata_schema import problem_of
 from memory_app.models import MemoryType, validated
+from memory_app.paths import Place
+from memory_app.providers import transfer
 from memory_app.providers.rows import RowProvider
 
 R = TypeVar("R")
+logger = logging.getLogger(__name__)
 
 
 def save(draft: MemoryDraft) -> SaveResult:
@@ -66,14 +78,28 @@ def delete(scope: Scope, memory_ids: Collection[int]) -> int:
     return _on_store(scope.agent_name, lambda store: store.delete(scope, memory_ids)) if memory_ids else 0
 
 
-def delete_agent_memories(agent_name: str) -> int:
-    """Deletes all memories of an agent that is about to go, and lets go of its file; returns how many there were."""
-    provider = registry.provider_for(agent_name)
-    everything = Scope.all_users(agent_name)
+def places_of(agent_name: str) -> list[Place]:
+    """Every store that may hold memories of the agent: its own, and those of a move that isn't finished."""
+    config = registry.config_for(agent_name)
+    moving = [Place(**config.move[name]) for name in ("from", "to")] if config.move else []
+    return list({place.normal(): place for place in (config.place, *moving)})
+
+
+def delete_memories_of(agent_name: str, places: Sequence[Place]) -> int:
+    """Deletes all memories of an agent in these stores, once every write under way has ended; returns how many.
+
+    A file that can't be a store is left alone; a store that can't be reached raises StoreUnavailable.
+    """
     deleted = 0
-    while entries := provider.list(everything, limit=1_000):
-        deleted += provider.delete(everything, [entry.id for entry in entries])
-    provider.close()
+    for place in places:
+        provider = registry.store_at(place)
+        try:
+            provider.wait_for_writers()
+            while removed := transfer.remove(provider, agent_name):
+                deleted += removed
+        except StoreRejected as error:
+            logger.warning("Memories of agent %s were left alone: %s", agent_name, error.message)
+        provider.close()
     return deleted
 
 
@@ -97,7 +123,8 @@ def update_type(item: MemoryType, fields: Mapping[str, Any]) -> MemoryType:
 
 def _saved(item: MemoryType, fields: Mapping[str, Any]) -> MemoryType:
     for name, value in fields.items():
-        setattr(item, name, clean_text(value, name, 10_000).strip() if name != "metadata_schema" else value or None)
+        is_schema = name == "metadata_schema"
+        setattr(item, name, clean_metadata(value) or None if is_schema else clean_text(value, name, 10_000).strip())
     validated(item)
     item.save()
     return item
@@ -130,11 +157,10 @@ def check_metadata(type_key: str, metadata: Mapping[str, Any]) -> None:
         return
     if schema is None:
         return
-    problem = best_match(Draft202012Validator(schema).iter_errors(dict(metadata)))
-    if problem is not None:
-        place = ".".join(["metadata", *(str(part) for part in problem.path)])
+    place, problem = problem_of(metadata, schema)
+    if problem:
         message = _('%(place)s doesn\'t fit the schema of type "%(key)s": %(problem)s')
-        raise InvalidInput(message % {"place": place, "key": type_key, "problem": problem.message})
+        raise InvalidInput(message % {"place": place, "key": type_key, "problem": problem})
 
 
 def _on_store(agent_name: str, work: Callable[[RowProvider], R]) -> R:

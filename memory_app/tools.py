@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from memory_app import search, services
+from memory_app import registry, search, services
 from memory_app.contracts import SHARED, MemoryChanges, MemoryDraft, MemoryEntry, Scope, clean_text
 from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, Refused
 from memory_app.models import MemoryType
@@ -38,11 +38,13 @@ class Tool:
 def run(name: str, scope: Scope, arguments: Arguments | str | None) -> Result:
     """Runs a tool for the scope of its door; never raises for what a model sent or a store did."""
     try:
-        tool = TOOLS.get(name)
+        tool = TOOLS.get(name) if isinstance(name, str) else None
         if tool is None:
             raise InvalidInput(
                 _("There is no tool %(name)s; use one of: %(known)s.") % {"name": name, "known": ", ".join(TOOLS)}
             )
+        if not registry.config_for(scope.agent_name).enabled:
+            raise Refused(_("This agent's memory is switched off."))
         return tool.function(scope, _object(arguments, "arguments", EXAMPLE))
     except NetaclawError as error:
         return {"error": error.code, "message": error.message}

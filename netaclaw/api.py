@@ -13,6 +13,7 @@ from rest_framework.throttling import AnonRateThrottle
 
 from agents_app.api import agent
 from memory_app.api import memory, memory_type
+from memory_app.contracts import clean_text
 from memory_app.exceptions import InvalidInput, Refused
 from netaclaw import tokens
 from netaclaw.cool import CoolView, ok, shown_time
@@ -147,7 +148,7 @@ def _credentials(body: dict[str, Any]) -> dict[str, str]:
     credentials = {name: body.get(name) for name in ("username", "password")}
     if not all(isinstance(value, str) and value for value in credentials.values()):
         raise InvalidInput(_("username and password are missing."))
-    return {name: str(value).replace("\0", "") for name, value in credentials.items()}
+    return {name: clean_text(value, name, 1_000) for name, value in credentials.items()}
 
 
 def _menu(number: int, entity: Entity) -> dict[str, Any]:

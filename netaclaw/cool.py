@@ -118,7 +118,8 @@ class HasPermission(BasePermission):
     """Django's model permission that the view names in `permission`."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        return bool(request.user.is_authenticated and request.user.has_perm(view.permission))
+        needed = view.permission if isinstance(view.permission, tuple) else (view.permission,)
+        return bool(request.user.is_authenticated and request.user.has_perms(needed))
 
 
 class JsonBody(BaseParser):
@@ -154,7 +155,7 @@ class CoolView(views.APIView):
     permission_classes = [HasPermission]
     renderer_classes = [JSONRenderer]
     parser_classes = [JsonBody]
-    permission = ""
+    permission: str | tuple[str, ...] = ""
 
     def get_exception_handler(self) -> Any:
         return handle

@@ -60,8 +60,12 @@ class Entity:
 
     def permission_keys(self, user: Any) -> list[str]:
         """The contract's permission keys of the calls that the user may make."""
-        allowed = [action for action in self.actions if user.has_perm(action.view.permission)]
+        allowed = [action for action in self.actions if user.has_perms(_needed(action.view))]
         return [f"netaclaw:{self.name}:{action.path}" for action in allowed]
+
+
+def _needed(view: type[CoolView]) -> tuple[str, ...]:
+    return view.permission if isinstance(view.permission, tuple) else (view.permission,)
 
 
 def page_numbers(body: Mapping[str, Any]) -> tuple[int, int]:
@@ -75,6 +79,8 @@ def ids_of(body: Mapping[str, Any]) -> list[int]:
     given = body.get("ids")
     values = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else [given]
     ids = [number_of(value) for value in values]
+    if len(ids) > MAX_SIZE:
+        raise InvalidInput(_("Send at most %(limit)d ids at once.") % {"limit": MAX_SIZE})
     if not ids or None in ids:
         raise InvalidInput(_("ids must be an array of numbers, such as [1, 2]."))
     return [number for number in ids if number is not None]
@@ -99,6 +105,7 @@ def required_id(values: Mapping[str, Any]) -> int:
 class ModelView(CoolView):
     """A call on the rows of a Django model; a subclass names the model, its filters and its rows' fields."""
 
+    permission: str | tuple[str, ...]
     model: ClassVar[type[Model]]
     filters: ClassVar[type[django_filters.FilterSet]]
     sortable: ClassVar[Mapping[str, str]] = {"id": "id"}

@@ -207,6 +207,7 @@ def mysql_database(url: str, variable: str) -> dict[str, Any]:
         "OPTIONS": settings.get("OPTIONS", {})
         | {
             "charset": "utf8mb4",
+            "connect_timeout": 5,
             "init_command": "SET sql_mode='STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', innodb_strict_mode=1",
         },
         "TEST": {"CHARSET": "utf8mb4"},

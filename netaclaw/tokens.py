@@ -93,7 +93,7 @@ def _theirs(token: str) -> AbstractBaseUser:
     claims = _claims(token, settings.COOL_JWT_SECRET, ["exp", "username"])
     users = get_user_model()._default_manager
     user = users.filter(username=str(claims["username"]), is_active=True).first()
-    if claims.get("isRefresh") is not False or user is None:
+    if claims.get("isRefresh") is not False or user is None or user.get_username() != claims["username"]:
         raise BadToken("of the other kind, or of nobody here")
     return user
 

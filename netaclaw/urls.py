@@ -1,7 +1,8 @@
 """URLs. The API's paths come first: the admin would answer everything under /admin/ with its own login page."""
 
 from django.contrib import admin
-from django.db import connection
+from django.contrib.auth.models import User
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -10,7 +11,10 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 def health(request: HttpRequest) -> HttpResponse:
     """Answers 200 when the main database does; for process managers and load balancers."""
-    connection.ensure_connection()
+    try:
+        User.objects.exists()
+    except DatabaseError:
+        return HttpResponse("the database does not answer\n", content_type="text/plain", status=503)
     return HttpResponse("ok\n", content_type="text/plain")
 
 

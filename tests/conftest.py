@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 def data_dir(tmp_path: Path, settings):
     """Every test has a data directory of its own, and leaves no file open."""
     settings.DATA_DIR = tmp_path
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     settings.STATIC_ROOT = tmp_path / "static"
     settings.STATIC_ROOT.mkdir()
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

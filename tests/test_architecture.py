@@ -16,7 +16,7 @@ MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path
 ORDER = [
     ["memory_app.exceptions"],
     ["memory_app.contracts"],
-    ["memory_app.paths", "memory_app.stopwords"],
+    ["memory_app.paths", "memory_app.stopwords", "memory_app.metadata_schema"],
     ["memory_app.models"],
     ["memory_app.analysis", "memory_app.prompt"],
     ["memory_app.ranking", "memory_app.indexing"],

@@ -57,6 +57,7 @@ def test_it_prefetches_the_block(agent):
         (("remember", "-a", "helper", "-u", "u", "x", "-t", "nope"), "no memory type"),
         (("remember", "-a", "helper", "x"), "required"),
         (("recall", "-a", "ghost", "-u", "u", "x"), "no agent"),
+        (("remember", "-a", "helper", "-u", "", "x"), "--shared"),
         (("import_memories", "missing.jsonl", "-a", "helper"), "can't be read"),
         (("create_agent", "helper"), "already exists"),
         (("create_agent", " x"), "spaces"),
@@ -109,10 +110,28 @@ def test_it_saves_the_good_lines_and_names_the_bad_ones(agent, tmp_path):
     assert search.page(PageQuery()).total == 1
 
 
-def test_it_imports_nothing_from_a_file_that_is_no_text(agent, tmp_path):
-    (tmp_path / "c.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(CommandError, match="UTF-8"):
+def test_it_names_lines_that_are_no_text_and_saves_the_others(agent, tmp_path):
+    good = json.dumps({"user": "ann", "content": "good"}).encode()
+    (tmp_path / "c.jsonl").write_bytes(b"\xff\xfe\x00\n" + good + b'\n{"content": "\xff"}\n')
+    with pytest.raises(CommandError, match="2 lines were refused"):
         run("import_memories", str(tmp_path / "c.jsonl"), "-a", "helper")
+    assert search.page(PageQuery()).total == 1
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+08:00", "9999-12-31T23:59:59.999999", "10:00 +99:99", "1e9999"])
+def test_it_refuses_times_beyond_the_calendar(agent, tmp_path, time):
+    file = write(tmp_path / "d.jsonl", {"content": "bad", "createdAt": time}, {"content": "good"})
+    with pytest.raises(CommandError, match="1 lines were refused"):
+        run("import_memories", file, "-a", "helper")
+    assert search.page(PageQuery()).total == 1
+
+
+def test_it_names_lines_that_break_their_types_schema(agent, tmp_path):
+    MemoryType.objects.create(key="skill", name="s", metadata_schema={"type": "object", "required": ["level"]})
+    file = write(tmp_path / "e.jsonl", {"content": "bad", "type": "skill"}, {"content": "good"})
+    with pytest.raises(CommandError, match="1 lines were refused"):
+        run("import_memories", file, "-a", "helper")
+    assert search.page(PageQuery()).total == 1
 
 
 def test_it_seeds_types_idempotently(db):

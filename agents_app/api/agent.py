@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -83,7 +84,7 @@ class _Agents(ModelView):
         "createTime": "create_time",
         "updateTime": "update_time",
     }
-    permission = "agents_app.view_agent"
+    permission: str | tuple[str, ...] = "agents_app.view_agent"
 
     def rows(self) -> QuerySet[Agent]:
         return Agent.objects.filter(memory__isnull=False).select_related("memory")
@@ -164,7 +165,7 @@ class Update(_Agents):
 class Delete(_Agents):
     """Deletes agents with all their memories, and tells how many memories there were."""
 
-    permission = "agents_app.delete_agent"
+    permission = ("agents_app.delete_agent", "memory_app.delete_memory")
 
     @described(
         body=obj("ids", ids=IDS),
@@ -186,7 +187,8 @@ def _fields(body: dict[str, Any]) -> dict[str, Any]:
     if config in (None, ""):
         return given
     if not isinstance(config, dict) or not isinstance(config.get("memory", {}), dict):
-        raise InvalidInput('config must be an object such as {"memory": {"enabled": true, "backend": "sqlite"}}.')
+        message = _('config must be an object such as {"memory": {"enabled": true, "backend": "sqlite"}}.')
+        raise InvalidInput(message)
     memory = config.get("memory", {})
     given["config"] = {name: value for name, value in config.items() if name != "memory"}
     given["memory"] = {field: memory[name] for name, field in MEMORY.items() if memory.get(name) is not None}

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -25,6 +26,14 @@ class ApiTokenAdmin(ErrorsAsMessages):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"user": request.user.pk, "expires": timezone.now() + DEFAULT_LIFE}
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Only a superuser makes tokens for others: a token can do whatever its operator may."""
+        form = super().get_form(request, obj, change, **kwargs)
+        if not request.user.is_superuser and "user" in form.base_fields:
+            field: Any = form.base_fields["user"]
+            field.queryset = get_user_model()._default_manager.filter(username=request.user.get_username())
+        return form
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -197,7 +198,7 @@ def addressed(values: Mapping[str, Any]) -> tuple[str, MemoryEntry]:
 def _agent_name(values: Mapping[str, Any]) -> str:
     name = values.get("agentName")
     if not isinstance(name, str):
-        raise InvalidInput("agentName must be text.")
+        raise InvalidInput(_("%(field)s must be text.") % {"field": "agentName"})
     return name
 
 

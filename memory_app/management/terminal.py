@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_app.contracts import SHARED, MemoryEntry, Scope
-from memory_app.exceptions import NetaclawError
+from memory_app.exceptions import InvalidInput, NetaclawError
 
 
 class MemoryCommand(BaseCommand):
@@ -41,6 +41,8 @@ class MemoryCommand(BaseCommand):
 
     def scope(self, options: dict[str, Any]) -> Scope:
         """The scope that --agent and --user or --shared name."""
+        if not options["shared"] and not (options["user"] or "").strip():
+            raise InvalidInput(_("--user is empty; say --shared for the memories of all users."))
         return Scope(options["agent"], SHARED if options["shared"] else options["user"])
 
     def print_json(self, value: Any) -> None:

@@ -10,6 +10,14 @@ TYPES = [
 ]
 
 
+def compare_exactly(apps, schema_editor):
+    """Keys are compared byte for byte on MySQL and MariaDB too."""
+    if schema_editor.connection.vendor == "mysql" and schema_editor.connection.alias == DEFAULT_DB_ALIAS:
+        schema_editor.execute(
+            "ALTER TABLE netaclaw_memory_type MODIFY `key` VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
+        )
+
+
 def seed(apps, schema_editor):
     if schema_editor.connection.alias != DEFAULT_DB_ALIAS:
         return
@@ -21,4 +29,7 @@ def seed(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [("memory_app", "0001_initial")]
-    operations = [migrations.RunPython(seed, migrations.RunPython.noop)]
+    operations = [
+        migrations.RunPython(compare_exactly, migrations.RunPython.noop),
+        migrations.RunPython(seed, migrations.RunPython.noop),
+    ]

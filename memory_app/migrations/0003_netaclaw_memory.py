@@ -21,14 +21,14 @@ def make_missing_agents(apps, schema_editor):
         return
     agents = apps.get_model("agents_app", "Agent").objects.using(alias)
     configs = apps.get_model("memory_app", "MemoryConfig").objects.using(alias)
-    for name in mysql_schema.agent_names(schema_editor.connection):
+    for name in filter(None, mysql_schema.agent_names(schema_editor.connection)):
         agent, _made = agents.get_or_create(name=name)
         configs.get_or_create(agent=agent, defaults={"backend": "mysql"})
 
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("memory_app", "0002_seed_memory_types")]
+    dependencies = [("memory_app", "0002_seed_memory_types"), ("agents_app", "0002_exact_names")]
     operations = [
         migrations.RunPython(bring_up_to_date, migrations.RunPython.noop, hints={"store": True}),
         migrations.RunPython(make_missing_agents, migrations.RunPython.noop, hints={"store": True}),

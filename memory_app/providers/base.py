@@ -37,6 +37,11 @@ class MemoryProvider(ABC):
 
     @property
     @abstractmethod
+    def key(self) -> str:
+        """What identifies the store, however settings spell it; not for people."""
+
+    @property
+    @abstractmethod
     def label(self) -> str:
         """The store's name for operators; no absolute path."""
 
@@ -93,6 +98,10 @@ class MemoryProvider(ABC):
     @abstractmethod
     def stats(self, agent_names: Collection[str] = ()) -> Sequence[AgentStatistics]:
         """A row for each agent that has memories here; all agents when none is named."""
+
+    @abstractmethod
+    def agent_names(self) -> Collection[str]:
+        """Every agent that has memories here."""
 
     @abstractmethod
     def count_by_type(self, scope: Scope) -> Mapping[str, int]:

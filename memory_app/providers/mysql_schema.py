@@ -134,12 +134,20 @@ def _create(connection: BaseDatabaseWrapper) -> None:
 
 def _alter(connection: BaseDatabaseWrapper, wrong: Sequence[str], columns: dict[str, Any]) -> None:
     """One rebuild of the table. Missing times are filled in first; full-text indexes are dropped, to be made anew."""
+
+    def known(name: str) -> str:
+        """A time, or NULL for MySQL's day zero."""
+        return f"IF(CAST({name} AS CHAR) LIKE '0000-%', NULL, {name})"
+
     if "created_at" in columns:
         _run(
             connection,
-            f"UPDATE {TABLE} SET created_at = COALESCE(created_at, updated_at, UTC_TIMESTAMP()),"
-            " updated_at = COALESCE(updated_at, created_at, UTC_TIMESTAMP())"
-            " WHERE created_at IS NULL OR updated_at IS NULL",
+            f"UPDATE {TABLE} SET created_at = COALESCE({known('created_at')}, {known('updated_at')}, UTC_TIMESTAMP()),"
+            f" updated_at = COALESCE({known('updated_at')}, {known('created_at')}, UTC_TIMESTAMP())"
+            f" WHERE {known('created_at')} IS NULL OR {known('updated_at')} IS NULL",
+            f"UPDATE {TABLE} SET updated_at = updated_at, description = '' WHERE description IS NULL",
+            f"UPDATE {TABLE} SET updated_at = updated_at, agent_name = TRIM(agent_name), user_id = TRIM(user_id),"
+            " type = TRIM(type) WHERE agent_name <> BINARY TRIM(agent_name) OR user_id <> BINARY TRIM(user_id)",
         )
     changes = [f"{'MODIFY' if name in columns else 'ADD'} COLUMN {name} {COLUMNS[name]}" for name in wrong]
     dropped = [f"DROP INDEX {name}" for name in ("ft_content", "ft_terms") if name in _indexes(connection)]

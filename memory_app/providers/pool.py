@@ -7,16 +7,17 @@ for reuse, the least recently used closed first. `connections[alias]` exists onl
 
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import load_backend
+from django.utils.translation import gettext as _
 
 from memory_app.exceptions import StoreUnavailable
 from memory_app.providers import sqlite_schema
@@ -40,7 +41,7 @@ class StorePool:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = threading.Lock()
-        self._preparing = threading.Lock()
+        self._preparing: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._idle: OrderedDict[BaseDatabaseWrapper, float] = OrderedDict()
         self._lent: set[BaseDatabaseWrapper] = set()
         self._ready: dict[str, FileIdentity] = {}
@@ -48,10 +49,11 @@ class StorePool:
         self._threads = _Threads()
 
     @contextmanager
-    def opened(self, path: Path, *, create: bool) -> Iterator[str]:
+    def opened(self, path: Path, *, create: bool, seconds: float | None = None) -> Iterator[str]:
         """Opens the store at `path` in this thread and yields its alias; a missing file reads as empty unless `create`.
 
-        Raises StoreRejected when the file can't serve as a store; reentrant within a thread.
+        Raises StoreRejected when the file can't serve as a store; StoreUnavailable when it has to be upgraded and the
+        caller has only `seconds`: the upgrade goes on without the caller. Reentrant within a thread.
         """
         if not create and not path.exists():
             path = NOTHING
@@ -63,7 +65,7 @@ class StorePool:
         connections[alias] = connection
         self._threads.aliases.append(alias)
         try:
-            self._prepare(connection, path)
+            self._prepare(connection, path, seconds)
             yield alias
         finally:
             self._threads.aliases.remove(alias)
@@ -105,17 +107,25 @@ class StorePool:
             self._lent.add(connection)
         return connection
 
-    def _prepare(self, connection: BaseDatabaseWrapper, path: Path) -> None:
+    def _prepare(self, connection: BaseDatabaseWrapper, path: Path, seconds: float | None) -> None:
         """Brings the file's schema up to date once per process; the empty store is made anew in every connection."""
         if path is NOTHING:
             if connection.connection is None:
                 self._full_text[connection.alias] = sqlite_schema.bring_up_to_date(connection)
         elif connection.alias not in self._ready:
-            with self._preparing:
+            if seconds is not None and not sqlite_schema.is_current(connection):
+                threading.Thread(target=self._upgrade, args=(path,), daemon=True).start()
+                raise StoreUnavailable(_("The SQLite file is being upgraded; its memories are there in a while."))
+            with self._preparing[connection.alias]:
                 if connection.alias not in self._ready:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     self._full_text[connection.alias] = sqlite_schema.bring_up_to_date(connection)
                     self._ready[connection.alias] = _identity(path)
+
+    def _upgrade(self, path: Path) -> None:
+        """Opens a file for the sake of its upgrade; what is wrong with it, its next reader is told."""
+        with suppress(StoreUnavailable, Error), self.opened(path, create=True):
+            pass
 
     def full_text(self, alias: str) -> bool:
         """Whether the opened store has its full-text indexes; without them search reads the owner's rows."""

@@ -32,7 +32,7 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
-from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreUnavailable, conflict_sentence
+from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreRejected, StoreUnavailable, conflict_sentence
 from memory_app.indexing import terms_of
 from memory_app.models import MemoryRow
 from memory_app.providers.base import MemoryProvider, SortKey
@@ -66,6 +66,8 @@ def operation_of(provider: "RowProvider", work: Callable[[], R]) -> R:
     for attempt in range(1, provider.attempts + 1):
         try:
             return work()
+        except StoreRejected as error:
+            raise _named(error, provider) from None
         except Error as error:
             if attempt == provider.attempts or not provider.may_retry(error):
                 logger.exception("Store %s failed", provider.label)
@@ -81,6 +83,7 @@ class RowProvider(MemoryProvider):
     model: type[MemoryRow]
     twin_query: ClassVar[str]
     attempts: ClassVar[int] = 1
+    names_query: ClassVar[str] = ""
 
     def __init__(self) -> None:
         self.fence: Callable[[], None] = _let_pass
@@ -322,6 +325,19 @@ class RowProvider(MemoryProvider):
         ]
 
     @operation
+    def agent_names(self) -> Collection[str]:
+        """Jumps from name to name in the index, so that the number of rows doesn't count."""
+        table = self.model._meta.db_table
+        sql = (
+            f"WITH RECURSIVE found(name) AS (SELECT MIN(agent_name) FROM {table} UNION ALL"
+            f" SELECT (SELECT MIN(agent_name) FROM {table} WHERE agent_name > found.name) FROM found"
+            " WHERE found.name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL"
+        )
+        with self.reading() as rows, connections[rows.db].cursor() as cursor:
+            cursor.execute(self.names_query or sql)
+            return [name for (name,) in cursor.fetchall()]
+
+    @operation
     def count_by_type(self, scope: Scope) -> Mapping[str, int]:
         with self.reading() as rows:
             return dict(_within(rows, scope).order_by("type").values_list("type").annotate(Count("id")))
@@ -354,6 +370,12 @@ def posting_terms(query: Query, statistics: Statistics, *, widened: bool) -> lis
         if postings > MAX_POSTINGS:
             break
     return chosen
+
+
+def _named(error: StoreRejected, provider: MemoryProvider) -> StoreRejected:
+    """Which file it is, once."""
+    text = error.message if error.message.startswith(provider.label) else f"{provider.label}: {error.message}"
+    return StoreRejected(text)
 
 
 def _let_pass() -> None:

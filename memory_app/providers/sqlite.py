@@ -41,6 +41,10 @@ class SqliteProvider(RowProvider):
         self._label = label
 
     @property
+    def key(self) -> str:
+        return str(self.path)
+
+    @property
     def label(self) -> str:
         return self._label
 
@@ -53,7 +57,7 @@ class SqliteProvider(RowProvider):
 
     @contextmanager
     def _opened(self, *, write: bool, seconds: float | None = None) -> Iterator[str]:
-        with POOL.opened(self.path, create=write) as alias:
+        with POOL.opened(self.path, create=write, seconds=seconds) as alias:
             if seconds is None:
                 yield alias
             else:

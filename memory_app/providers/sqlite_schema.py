@@ -84,13 +84,13 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
     file as it is, when it isn't ours, is newer than this version, or is damaged.
     """
     try:
-        if _is_current(connection):
+        if is_current(connection):
             return True
         _refuse_foreign(connection)
         _refuse_damaged(connection)
         _use_wal(connection)
         with _patience(connection), transaction.atomic(using=connection.alias):
-            return _is_current(connection) or _change(connection)
+            return is_current(connection) or _change(connection)
     except DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
             raise StoreRejected(_("The file is no readable SQLite database; restore it from a backup.")) from error
@@ -112,7 +112,8 @@ def full_text_problem() -> str:
     return ""
 
 
-def _is_current(connection: BaseDatabaseWrapper) -> bool:
+def is_current(connection: BaseDatabaseWrapper) -> bool:
+    """Whether the file has nothing to be made, completed or upgraded."""
     objects = _objects(connection)
     wanted = {"memory": TABLE} | INDEXES | FULL_TEXT | VOCABULARY | TRIGGERS
     return _version(connection) == VERSION and all(_same(objects.get(name), sql) for name, sql in wanted.items())
@@ -228,9 +229,10 @@ def _time(value: str | None) -> datetime:
     """The older system wrote UTC without saying so; whatever is no time at all becomes the time of the upgrade."""
     try:
         parsed = parse_datetime(value or "")
-    except ValueError:
-        parsed = None
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)) if parsed else timezone.now()
+        known = parsed and (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        known = None
+    return known or timezone.now()
 
 
 def _use_wal(connection: BaseDatabaseWrapper) -> None:

@@ -309,7 +309,6 @@ def test_it_deletes_an_agent_with_its_memories(call, memory):
         ("view_memory", f"{M}/page", {}),
         ("view_memorytype", f"{T}/list", {}),
         ("view_agent", f"{A}/page", {}),
-        ("delete_agent", f"{A}/delete", {"ids": [999]}),
         ("delete_memory", f"{M}/delete", {"agentName": "helper", "ids": [999]}),
     ],
 )

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from rich.progress import Progress
 
 from memory_app import registry, services
-from memory_app.exceptions import UnknownType
 from memory_app.importing import Line, read_lines
 from memory_app.management.progress import progress_bar
 from memory_app.management.terminal import MemoryCommand
@@ -38,14 +37,17 @@ class Command(MemoryCommand):
         counts: Counter[str] = Counter(created=0, duplicate=0, refused=0)
         problems: list[str] = []
         try:
-            with options["file"].open(encoding="utf-8-sig") as file, progress_bar() as progress:
+            with (
+                options["file"].open(encoding="utf-8-sig", errors="surrogateescape") as file,
+                progress_bar() as progress,
+            ):
                 task = progress.add_task(_("Importing"), total=os.fstat(file.fileno()).st_size)
                 counted = _advancing(file, progress, task)
                 lines = read_lines(counted, options["agent"], options["user"], options["type"])
                 while batch := list(islice(lines, BATCH)):
                     problems += _save(batch, counts)
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(_("The file can't be read as UTF-8 text: %(error)s") % {"error": error}) from None
+        except OSError as error:
+            raise CommandError(_("The file can't be read: %(error)s") % {"error": error.strerror}) from None
         self._report(counts, problems, as_json=options["json"])
 
     def _report(self, counts: Counter[str], problems: list[str], *, as_json: bool) -> None:
@@ -62,21 +64,11 @@ class Command(MemoryCommand):
 
 def _save(batch: Collection[Line], counts: Counter[str]) -> list[str]:
     """Saves the good lines of a batch in one transaction and returns what is wrong with the others."""
-    types = {line.draft.type: _type_problem(line.draft.type) for line in batch if line.draft}
-    problems = {line.number: line.problem or (types[line.draft.type] if line.draft else "") for line in batch}
-    for result in services.save_many([line.draft for line in batch if line.draft and not problems[line.number]]):
+    for result in services.save_many([line.draft for line in batch if line.draft]):
         counts[result.outcome.value] += 1
-    bad = {number: problem for number, problem in problems.items() if problem}
+    bad = [line for line in batch if line.draft is None]
     counts["refused"] += len(bad)
-    return [_("Line %(number)d: %(problem)s") % {"number": number, "problem": text} for number, text in bad.items()]
-
-
-def _type_problem(key: str) -> str:
-    try:
-        services.check_type(key)
-    except UnknownType as error:
-        return error.message
-    return ""
+    return [_("Line %(number)d: %(problem)s") % {"number": line.number, "problem": line.problem} for line in bad]
 
 
 def _advancing(file: Iterable[str], progress: Progress, task: Any) -> Iterator[str]:

@@ -1,6 +1,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
 from memory_app import moving
@@ -14,12 +15,21 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("agent", help=_("the agent's name"))
-        parser.add_argument("--to", choices=["sqlite", "mysql"], required=True, help=_("the backend to move to"))
+        parser.add_argument("--to", choices=["sqlite", "mysql"], help=_("the backend to move to"))
+        parser.add_argument(
+            "--cancel", action="store_true", help=_("give up a move that was interrupted while it copied")
+        )
         parser.add_argument("--sqlite-path", default="", help=_("its own .db file, relative to the data directory"))
         parser.add_argument("--database", default="", help=_("a database named in NETACLAW_DATABASES"))
         self.add_json(parser)
 
     def run(self, **options: Any) -> None:
+        if options["cancel"]:
+            moving.cancel(options["agent"])
+            self.stdout.write(_("The move was given up; the memories are where they were."))
+            return
+        if not options["to"]:
+            raise CommandError(_("Say where to: --to sqlite or --to mysql."))
         to = Place(options["to"], options["database"], options["sqlite_path"])
         with counted(_("Moving memories")) as advance:
             report = moving.move(options["agent"], to, advance)
