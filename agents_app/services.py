@@ -1,6 +1,7 @@
 """The only writers of agents; an agent and its memory settings are made, and go, together."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -81,5 +82,6 @@ def delete_agent(agent: Agent) -> int:
     places = memory_services.places_of(agent.name)
     deleted = memory_services.delete_memories_of(agent.name, places)
     agent.delete()
-    transaction.on_commit(lambda: memory_services.delete_memories_of(agent.name, places))
+    sweep = partial(memory_services.delete_memories_of, agent.name, places, after_writers=True)
+    transaction.on_commit(sweep, robust=True)
     return deleted

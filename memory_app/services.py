@@ -85,16 +85,18 @@ def places_of(agent_name: str) -> list[Place]:
     return list({place.normal(): place for place in (config.place, *moving)})
 
 
-def delete_memories_of(agent_name: str, places: Sequence[Place]) -> int:
-    """Deletes all memories of an agent in these stores, once every write under way has ended; returns how many.
+def delete_memories_of(agent_name: str, places: Sequence[Place], *, after_writers: bool = False) -> int:
+    """Deletes all memories of an agent in these stores; returns how many there were.
 
+    `after_writers` waits for every write that is under way, which must not be one of this thread's own transaction.
     A file that can't be a store is left alone; a store that can't be reached raises StoreUnavailable.
     """
     deleted = 0
     for place in places:
         provider = registry.store_at(place)
         try:
-            provider.wait_for_writers()
+            if after_writers:
+                provider.wait_for_writers()
             while removed := transfer.remove(provider, agent_name):
                 deleted += removed
         except StoreRejected as error:

@@ -11,5 +11,6 @@ def compare_exactly(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
+    atomic = False  # MySQL changes tables outside of transactions
     dependencies = [("agents_app", "0001_initial")]
     operations = [migrations.RunPython(compare_exactly, migrations.RunPython.noop)]

@@ -28,6 +28,7 @@ def seed(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
+    atomic = False  # MySQL changes tables outside of transactions
     dependencies = [("memory_app", "0001_initial")]
     operations = [
         migrations.RunPython(compare_exactly, migrations.RunPython.noop),

@@ -6,7 +6,7 @@ from django.db import OperationalError, connections
 
 from memory_app.contracts import PageQuery, Scope, SearchOptions
 from memory_app.exceptions import StoreUnavailable
-from memory_app.providers.mysql import MysqlProvider
+from memory_app.providers.mysql import STRIPES, MysqlProvider, _stripe
 from tests.conftest import draft
 from tests.providers.contract import ANN, ProviderContract, find
 
@@ -116,3 +116,21 @@ if SERVERS:  # script/test says which servers were given
         memory = store.save(draft("tea", metadata=metadata)).memory
         shown = store.get(ANN, memory.id).metadata
         assert json.dumps(shown) == json.dumps(metadata)
+
+    @on_each_server
+    def test_it_holds_no_owners_lock_after_a_save_that_had_to_wait(store, alias, monkeypatch):
+        monkeypatch.setattr("memory_app.providers.mysql.LOCK_SECONDS", 1)
+        drafts = [draft(f"text {n}", Scope("helper", f"user{n}")) for n in range(40)]
+        held = f"netaclaw.{connections[alias].settings_dict['NAME']}"[:60] + f".{_stripe(drafts[7])}"
+        other = connections[alias].copy()
+        with other.cursor() as cursor:
+            cursor.execute("SELECT GET_LOCK(%s, 0)", [held])
+            with pytest.raises(StoreUnavailable):
+                store.save_many(drafts)
+            cursor.execute("SELECT RELEASE_LOCK(%s)", [held])
+            store.save_many(drafts)
+            names = [held.rsplit(".", 1)[0] + f".{stripe}" for stripe in range(STRIPES)]
+            for name in names:
+                cursor.execute("SELECT IS_USED_LOCK(%s)", [name])
+                assert cursor.fetchone() == (None,)
+        other.close()

@@ -137,6 +137,24 @@ if SERVERS:  # script/test says which servers were given
         ((created, updated),) = run(alias, "SELECT created_at, updated_at FROM netaclaw_memory WHERE id = 2")
         assert created == updated
 
+    def test_it_mends_what_our_table_does_not_allow(alias):
+        run(
+            alias,
+            OLD.replace("description VARCHAR(500) NOT NULL", "description VARCHAR(500)").format(
+                type=ENUM, full_text=""
+            ),
+        )
+        run(alias, "SET SESSION sql_mode = ''")
+        values = "(1, 'helper', 'ann ', 'user', 'n', 'tea', NULL, '0000-00-00 00:00:00', '2026-04-13 09:00:00')"
+        run(alias, f"{ROW} VALUES {values}")
+        run(alias, "UPDATE netaclaw_memory SET description = NULL, updated_at = updated_at")
+        run(alias, "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'")
+        mysql_schema.bring_up_to_date(connections[alias])
+        provider = MysqlProvider(alias)
+        (hit,) = provider.search("tea", SearchOptions(Scope("helper", "ann")))
+        assert (hit.memory.user_id, hit.memory.description) == ("ann", "")
+        assert hit.memory.created_at == hit.memory.updated_at
+
     def test_it_works_while_its_full_text_indexes_are_missing(alias, monkeypatch):
         monkeypatch.setattr("memory_app.providers.mysql.INDEX_SECONDS", -1)
         mysql_schema.bring_up_to_date(connections[alias])
