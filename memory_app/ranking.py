@@ -19,6 +19,7 @@ FLOOR: Final = (
 )
 # A pair of characters is nearly a word; a single one is only a hint.
 WEIGHTS: Final[Mapping[Kind, float]] = {Kind.WORD: 1.0, Kind.GRAM: 1.0, Kind.CHAR: 0.4}
+MAX_POSTINGS: Final = 20_000  # of an index, for one query
 MIN_PREFIX_LETTERS: Final = 4  # shorter words begin too many others to be widened
 
 
@@ -140,3 +141,23 @@ def rank(
 
 def _can_widen(term: QueryTerm) -> bool:
     return term.kind is Kind.WORD and min(len(term.surface), len(term.spelling)) >= MIN_PREFIX_LETTERS
+
+
+def posting_terms(query: Query, statistics: Statistics, *, widened: bool) -> list[tuple[QueryTerm, float, bool]]:
+    """The terms whose rows an index gathers, each with its weight and whether it is a prefix.
+
+    The rarest come first, and the list ends when there are rows enough to choose from.
+    """
+    chosen: list[tuple[QueryTerm, float, bool]] = []
+    postings = 0
+    for term in sorted(query.terms, key=lambda term: statistics.frequency[term]):
+        prefix = term.kind is Kind.CHAR or (
+            widened and term.kind is Kind.WORD and len(term.spelling) >= MIN_PREFIX_LETTERS
+        )
+        if (term.kind is Kind.CHAR and not widened) or not (prefix or statistics.frequency[term]):
+            continue
+        chosen.append((term, math.log(1 + statistics.rows / (1 + statistics.frequency[term])), prefix))
+        postings += statistics.frequency[term]
+        if postings > MAX_POSTINGS:
+            break
+    return chosen

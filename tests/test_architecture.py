@@ -20,7 +20,12 @@ ORDER = [
     ["memory_app.models"],
     ["memory_app.analysis", "memory_app.prompt"],
     ["memory_app.ranking", "memory_app.indexing"],
-    ["memory_app.providers.base", "memory_app.providers.sqlite_schema", "memory_app.providers.mysql_schema"],
+    [
+        "memory_app.providers.base",
+        "memory_app.providers.operations",
+        "memory_app.providers.sqlite_schema",
+        "memory_app.providers.mysql_schema",
+    ],
     ["memory_app.providers.pool", "memory_app.providers.rows"],
     ["memory_app.providers.sqlite", "memory_app.providers.mysql"],
     ["memory_app.providers.transfer"],

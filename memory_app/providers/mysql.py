@@ -22,8 +22,9 @@ from memory_app.contracts import Backend, MemoryDraft, PageQuery, SaveResult
 from memory_app.exceptions import StoreUnavailable
 from memory_app.models import Memory
 from memory_app.providers import mysql_schema
-from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider, operation, posting_terms
-from memory_app.ranking import Statistics
+from memory_app.providers.operations import operation
+from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider
+from memory_app.ranking import Statistics, posting_terms
 
 LOCK_TIMEOUT = 1205
 BUSY = (LOCK_TIMEOUT, 1213, 1020)  # also: deadlock; MariaDB's "record has changed since last read"

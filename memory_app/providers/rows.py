@@ -1,16 +1,11 @@
 """What both backends share: the store contract on Django's ORM. Engines differ in how they find words."""
 
-import logging
-import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
-from functools import wraps
-from random import random
-from time import sleep
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar
 
 from django.db import Error, connections, transaction
 from django.db.models import Count, F, Max, Q, QuerySet, TextField
@@ -18,7 +13,7 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory_app.analysis import Kind, Prefixes, Query, QueryTerm, owner_prefixes, parse_query
+from memory_app.analysis import Kind, Prefixes, Query, owner_prefixes, parse_query
 from memory_app.contracts import (
     AgentStatistics,
     Hit,
@@ -32,49 +27,19 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
-from memory_app.exceptions import Conflict, MemoryNotFound, Refused, StoreRejected, StoreUnavailable, conflict_sentence
+from memory_app.exceptions import Conflict, MemoryNotFound, Refused, conflict_sentence
 from memory_app.indexing import terms_of
 from memory_app.models import MemoryRow
 from memory_app.providers.base import MemoryProvider, SortKey
-from memory_app.ranking import MIN_PREFIX_LETTERS, Candidate, Scored, Statistics, rank
+from memory_app.providers.operations import operation
+from memory_app.ranking import Candidate, Scored, Statistics, rank
 
 SMALL_OWNER = 300
 MAX_CANDIDATES = 300
-MAX_POSTINGS = 20_000
-PAUSE = 0.1
 BLIND_ATTEMPTS = 20
 TEXT = ("name", "content", "description")
 IDENTITY = ("agent_name", "user_id", "type", *TEXT)
 TICK = timedelta(microseconds=1)
-logger = logging.getLogger(__name__)
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def operation(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """A whole operation of a store: run again while that may help, and in the end told as StoreUnavailable."""
-
-    @wraps(method)
-    def run(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        return operation_of(self, lambda: method(self, *args, **kwargs))
-
-    return run
-
-
-def operation_of(provider: "RowProvider", work: Callable[[], R]) -> R:
-    """Runs `work` as a whole operation of a store (see `operation`)."""
-    for attempt in range(1, provider.attempts + 1):
-        try:
-            return work()
-        except StoreRejected as error:
-            raise _named(error, provider) from None
-        except Error as error:
-            if attempt == provider.attempts or not provider.may_retry(error):
-                logger.exception("Store %s failed", provider.label)
-                message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
-                raise StoreUnavailable(message % {"store": provider.label}) from error
-            sleep(random() * PAUSE * attempt)
-    raise AssertionError("unreachable")
 
 
 class RowProvider(MemoryProvider):
@@ -350,32 +315,6 @@ class RowProvider(MemoryProvider):
         for word in query.keyword.split():
             found = self._narrowed(found.filter(self._contains(word)), word)
         return found
-
-
-def posting_terms(query: Query, statistics: Statistics, *, widened: bool) -> list[tuple[QueryTerm, float, bool]]:
-    """The terms whose rows an index gathers, each with its weight and whether it is a prefix.
-
-    The rarest come first, and the list ends when there are rows enough to choose from.
-    """
-    chosen: list[tuple[QueryTerm, float, bool]] = []
-    postings = 0
-    for term in sorted(query.terms, key=lambda term: statistics.frequency[term]):
-        prefix = term.kind is Kind.CHAR or (
-            widened and term.kind is Kind.WORD and len(term.spelling) >= MIN_PREFIX_LETTERS
-        )
-        if (term.kind is Kind.CHAR and not widened) or not (prefix or statistics.frequency[term]):
-            continue
-        chosen.append((term, math.log(1 + statistics.rows / (1 + statistics.frequency[term])), prefix))
-        postings += statistics.frequency[term]
-        if postings > MAX_POSTINGS:
-            break
-    return chosen
-
-
-def _named(error: StoreRejected, provider: MemoryProvider) -> StoreRejected:
-    """Which file it is, once."""
-    text = error.message if error.message.startswith(provider.label) else f"{provider.label}: {error.message}"
-    return StoreRejected(text)
 
 
 def _let_pass() -> None:

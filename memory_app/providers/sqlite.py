@@ -15,9 +15,9 @@ from memory_app.analysis import Kind, Prefixes, Query, QueryTerm, scoped
 from memory_app.contracts import Backend
 from memory_app.models import SqliteMemory
 from memory_app.providers.pool import POOL
-from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider, posting_terms
+from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider
 from memory_app.providers.sqlite_schema import BUSY_SECONDS
-from memory_app.ranking import Statistics
+from memory_app.ranking import Statistics, posting_terms
 
 TRIGRAM = 3
 LENGTH_SAMPLE = 200

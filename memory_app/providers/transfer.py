@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from django.db.models import TextField, Value
 from django.db.models.functions import Cast
 
-from memory_app.providers.rows import RowProvider, operation_of, terms_of_row
+from memory_app.providers.operations import operation_of
+from memory_app.providers.rows import RowProvider, terms_of_row
 
 FIELDS = ("user_id", "type", "name", "content", "description", "created_at", "updated_at")
 BATCH = 500
