@@ -43,6 +43,8 @@ def move_view(request: HttpRequest, agent_id: int, model_admin: Any) -> HttpResp
     except NetaclawError as error:
         messages.error(request, error.message)
         return HttpResponseRedirect(reverse("admin:agents_app_agent_change", args=[agent.pk]))
+    if "cancel" in request.POST:
+        return _given_up(request, agent)
     if request.method == "POST":
         _start(agent, to)
         return HttpResponseRedirect(address(agent, to, started=timezone.now().isoformat()))
@@ -63,6 +65,15 @@ def _start(agent: Agent, to: Place) -> None:
 
 def _log(agent: Agent) -> Any:
     return settings.DATA_DIR / f"move-{agent.pk}.log"
+
+
+def _given_up(request: HttpRequest, agent: Agent) -> HttpResponse:
+    try:
+        moving.cancel(agent.name)
+        messages.success(request, _("The move was given up; the memories are where they were."))
+    except NetaclawError as error:
+        messages.error(request, error.message)
+    return HttpResponseRedirect(reverse("admin:agents_app_agent_change", args=[agent.pk]))
 
 
 def _finished(request: HttpRequest, agent: Agent) -> HttpResponse:

@@ -215,6 +215,17 @@ def test_it_offers_to_go_on_with_an_interrupted_move(console, file_agent, starte
     assert "Go on" in text
 
 
+def test_it_gives_up_an_interrupted_move(console, file_agent, started):
+    to = {"backend": "sqlite", "database": "", "sqlite_path": "memory/new.db"}
+    state = {"to": to, "from": to | {"sqlite_path": ""}, "phase": "copy", "copied": 3, "total": 9}
+    MemoryConfig.objects.update(move=state | {"at": "2026-01-01T00:00:00+00:00"})
+    path = f"{AGENTS}{file_agent.pk}/move/"
+    page_after = console.post(path, {"cancel": "1"}, query_params=to, follow=True).content.decode()
+    assert "The move was given up" in page_after
+    assert MemoryConfig.objects.get().move is None
+    assert started == []
+
+
 @pytest.mark.parametrize("place", [{}, {"backend": "oracle"}, {"backend": "sqlite", "sqlite_path": "../x.db"}])
 def test_it_refuses_to_move_to_no_place(console, file_agent, place, started):
     path = f"{AGENTS}{file_agent.pk}/move/"
