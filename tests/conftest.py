@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connection
+from django.utils import translation
 
 from agents_app.services import create_agent
 from memory_app.contracts import MemoryDraft, Scope
@@ -17,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(autouse=True)
 def data_dir(tmp_path: Path, settings):
-    """Every test has a data directory of its own, and leaves no file open."""
+    """Every test has a data directory of its own, begins in English, and leaves no file open."""
+    translation.activate("en")  # a request leaves its language behind in its thread
     settings.DATA_DIR = tmp_path
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     settings.STATIC_ROOT = tmp_path / "static"
