@@ -236,7 +236,8 @@ def test_it_lets_the_turn_go_on_when_a_store_fails(file_agent, data_dir, caplog)
         search.recall(ann, "tea")
 
 
-def test_it_lets_the_turn_go_on_when_a_store_is_slow(ann, settings):
+def test_it_lets_the_turn_go_on_when_a_store_is_slow(file_agent, settings):
+    ann = Scope("helper", "ann")
     services.save_many([draft(f"whale {n}" + " x" * 200) for n in range(1_500)])
     settings.PREFETCH_SECONDS = 1e-9
     assert search.prefetch(ann, "whale").failure
