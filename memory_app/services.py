@@ -73,9 +73,9 @@ def _check_changed_metadata(scope: Scope, memory_id: int, changes: MemoryChanges
         check_metadata(type_key, current.metadata if changes.metadata is UNSET else changes.metadata or {})
 
 
-def delete(scope: Scope, memory_ids: Collection[int]) -> int:
-    """Deletes memories of the scope's own by id; returns how many there were."""
-    return _on_store(scope.agent_name, lambda store: store.delete(scope, memory_ids)) if memory_ids else 0
+def delete(scope: Scope, memory_ids: Collection[int], expected: Mapping[int, datetime] | None = None) -> int:
+    """Deletes memories of the scope's own by id, those as `expected` only; returns how many there were."""
+    return _on_store(scope.agent_name, lambda store: store.delete(scope, memory_ids, expected)) if memory_ids else 0
 
 
 def places_of(agent_name: str) -> list[Place]:

@@ -70,7 +70,16 @@ def test_it_says_what_was_gone_already(console, memories):
     services.delete(Scope.all_users("helper"), [memories["helper 1"].id])
     text = confirm(console, page)
     assert "1 memory done" in text
-    assert "Agent helper: 1 was gone already" in text
+    assert "Agent helper: 1 was changed or deleted meanwhile and left alone" in text
+
+
+def test_it_deletes_nothing_that_changed_after_the_question(console, memories):
+    page = ask(console, "delete_chosen", memories.values())
+    services.update(Scope.all_users("own"), memories["own 1"].id, MemoryChanges(content="edited"))
+    text = confirm(console, page)
+    assert "3 memories done" in text
+    assert "Agent own: 1 was changed or deleted meanwhile and left alone" in text
+    assert contents() == {"edited"}
 
 
 def test_it_changes_types_but_not_of_rows_that_changed_meanwhile(console, memories):
@@ -84,7 +93,10 @@ def test_it_changes_types_but_not_of_rows_that_changed_meanwhile(console, memori
     assert types == {"helper 1": "project", "helper 2": "project", "edited": "user", "own 2": "project"}
 
 
-@pytest.mark.parametrize("carried", ["", "[]", "{}", "[[1]]", '[["helper", "x", "y"]]', "null", "[[[], {}, 5]]"])
+@pytest.mark.parametrize(
+    "carried",
+    ["", "[]", "{}", "[[1]]", '{"helper": {"x": "y"}}', "null", '{"helper": [[], {}, 5]}', '{"helper": {"1": 5}}'],
+)
 def test_it_does_nothing_for_a_confirmation_that_names_nothing(console, memories, carried):
     sent = {"action": "delete_chosen", "confirmed": "1", "_selected_action": "x", "carried": carried}
     assert "0 memories done" in console.post(LIST, sent, follow=True).content.decode()

@@ -1,13 +1,13 @@
 """Bulk actions on memories of all stores: confirmed with counts, run agent by agent, told row by row.
 
-What is confirmed is what is done: the confirmation carries each row's reference and version, and a row that was changed
-or deleted meanwhile is left alone and named.
+What is confirmed is what is done: the confirmation carries each row's reference and version, and rows that were changed
+or deleted meanwhile are left alone and told.
 """
 
 import csv
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import StringIO
@@ -26,6 +26,7 @@ from memory_app.merged import MAX_SELECTED, chosen_rows
 from memory_app.models import Memory, MemoryType
 
 SHOWN = 10
+Carried = Mapping[str, Mapping[int, datetime]]  # agent → id → version
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -82,40 +83,52 @@ def _confirmed(
         "over": MAX_SELECTED if len(rows) >= MAX_SELECTED else 0,
         "by_agent": Counter(row.agent_name for row in rows).most_common(),
         "by_type": Counter(row.type for row in rows).most_common(),
-        "carried": json.dumps([[row.agent_name, row.number, row.updated_at.isoformat()] for row in rows]),
+        "carried": _to_carry(rows),
         "types": MemoryType.available() if action == "retype_chosen" else (),
         "selected": request.POST.getlist("_selected_action"),
     }
     return TemplateResponse(request, "admin/memory_app/memory/bulk.html", context)
 
 
-def _carried(request: HttpRequest) -> list[tuple[str, int, datetime]]:
+def _to_carry(rows: Iterable[Any]) -> str:
+    """An agent's name once, however many of its rows there are: a form has its limit."""
+    by_agent: dict[str, dict[int, str]] = defaultdict(dict)
+    for row in rows:
+        by_agent[row.agent_name][row.number] = row.updated_at.isoformat()
+    return json.dumps(by_agent, ensure_ascii=False)
+
+
+def _carried(request: HttpRequest) -> Carried:
     """The rows that were confirmed, with their versions; anything else in the form is nothing."""
     try:
-        rows = json.loads(request.POST.get("carried", "[]"))
-        return [(str(agent), int(number), datetime.fromisoformat(version)) for agent, number, version in rows]
-    except (ValueError, TypeError):
-        return []
+        rows = json.loads(request.POST.get("carried", "{}"))
+        return {
+            agent: {int(number): datetime.fromisoformat(version) for number, version in versions.items()}
+            for agent, versions in rows.items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
-def _delete(outcome: Outcome, rows: Sequence[tuple[str, int, datetime]], type_key: str) -> None:
-    by_agent: dict[str, list[int]] = defaultdict(list)
-    for agent, number, _version in rows:
-        by_agent[agent].append(number)
-    for agent, numbers in by_agent.items():
+def _delete(outcome: Outcome, rows: Carried, type_key: str) -> None:
+    for agent, versions in rows.items():
         try:
-            deleted = services.delete(Scope.all_users(agent), numbers)
+            deleted = services.delete(Scope.all_users(agent), list(versions), versions)
         except NetaclawError as error:
             outcome.add(gettext("Agent %(name)s: %(problem)s"), agent, error.message)
             continue
         outcome.done += deleted
-        if missing := len(set(numbers)) - deleted:
-            text = ngettext("%(count)d was gone already", "%(count)d were gone already", missing)
-            outcome.add(gettext("Agent %(name)s: %(problem)s"), agent, text % {"count": missing})
+        if left := len(versions) - deleted:
+            text = ngettext(
+                "%(count)d was changed or deleted meanwhile and left alone",
+                "%(count)d were changed or deleted meanwhile and left alone",
+                left,
+            )
+            outcome.add(gettext("Agent %(name)s: %(problem)s"), agent, text % {"count": left})
 
 
-def _retype(outcome: Outcome, rows: Sequence[tuple[str, int, datetime]], type_key: str) -> None:
-    for agent, number, version in rows:
+def _retype(outcome: Outcome, rows: Carried, type_key: str) -> None:
+    for agent, number, version in ((agent, *pair) for agent, versions in rows.items() for pair in versions.items()):
         try:
             services.update(Scope.all_users(agent), number, MemoryChanges(type=type_key), version)
             outcome.done += 1

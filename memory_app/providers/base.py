@@ -64,8 +64,11 @@ class MemoryProvider(ABC):
         """
 
     @abstractmethod
-    def delete(self, scope: Scope, memory_ids: Collection[int]) -> int:
-        """Deletes the scope's own memories of these ids and returns how many there were."""
+    def delete(self, scope: Scope, memory_ids: Collection[int], expected: Mapping[int, datetime] | None = None) -> int:
+        """Deletes the scope's own memories of these ids and returns how many there were.
+
+        With `expected`, the `updated_at` that the caller read of each id, those that are no longer the same stay.
+        """
 
     @abstractmethod
     def search(self, query: str, options: SearchOptions) -> Sequence[Hit]:

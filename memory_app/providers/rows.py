@@ -185,11 +185,14 @@ class RowProvider(MemoryProvider):
         return row
 
     @operation
-    def delete(self, scope: Scope, memory_ids: Collection[int]) -> int:
+    def delete(self, scope: Scope, memory_ids: Collection[int], expected: Mapping[int, datetime] | None = None) -> int:
         with self.writing() as rows:
             owned = rows.filter(agent_name=scope.agent_name, pk__in=list(memory_ids))
             if not scope.everyone:
                 owned = owned.filter(user_id=scope.user_id)
+            if expected is not None:
+                versions = dict(owned.select_for_update().values_list("pk", "updated_at"))
+                owned = rows.filter(pk__in=[key for key, version in versions.items() if expected.get(key) == version])
             return owned.delete()[0]
 
     @operation

@@ -161,6 +161,15 @@ class ProviderContract:
         assert provider.delete(ANN, ids) == 0
         assert find(provider, "one two") == []
 
+    def test_it_deletes_only_what_is_as_expected(self, provider, save):
+        kept, changed, unread = save("a"), save("b"), save("c")
+        current = provider.update(ANN, changed.id, MemoryChanges(content="edited"))
+        expected = {memory.id: memory.updated_at for memory in (kept, changed)}
+        assert provider.delete(ANN, [kept.id, changed.id, unread.id], expected) == 1
+        assert provider.get(ANN, kept.id) is None
+        assert provider.get(ANN, changed.id) == current
+        assert provider.get(ANN, unread.id) == unread
+
     def test_it_deletes_only_within_the_scope(self, provider, save):
         ids = [save("a", BOB).id, save("b", SHARED).id, save("c", Scope("other", "ann")).id]
         assert provider.delete(ANN, ids) == 0
