@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from memory_app import services
 from memory_app.contracts import MemoryDraft
 from memory_app.exceptions import InvalidInput
+from memory_app.models import MemoryType
 from memory_app.tools import title_of
 
 NAMES = {
@@ -44,13 +45,14 @@ def read_lines(lines: Iterable[str], agent_name: str, user_id: str | None, type:
     `user_id`, unless it is None, and `type` stand in where a line names none; without either user the memory is shared.
     A field that memories don't have is kept in the metadata.
     """
+    types = MemoryType.available()
     for number, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         try:
             draft = _draft(_object(text), agent_name, user_id or "", type)
-            services.check_type(draft.type)
-            services.check_metadata(draft.type, draft.metadata)
+            services.check_type(types, draft.type)
+            services.check_metadata(types, draft.type, draft.metadata)
             yield Line(number, draft)
         except InvalidInput as error:
             yield Line(number, None, error.message)

@@ -15,8 +15,8 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Q
 
 from memory_app import search
-from memory_app.contracts import MAX_PAGE_SIZE, SORT_FIELDS, MemoryEntry, Page, PageQuery, Scope
-from memory_app.exceptions import NetaclawError
+from memory_app.contracts import MAX_PAGE_SIZE, SORT_FIELDS, MemoryEntry, Page, PageQuery
+from memory_app.exceptions import MemoryNotFound, UnknownAgent
 from memory_app.models import Memory
 
 ROWS = 50
@@ -34,13 +34,9 @@ def by_reference(reference: str) -> Memory | None:
     if not agent_name or not number.isascii() or not number.isdigit() or len(number) > 18:
         return None
     try:
-        backend = search.backend_of(agent_name)
-        entry = search.get(Scope.all_users(agent_name), int(number))
-    except NetaclawError as error:
-        if error.code == "unknown_agent":
-            return None
-        raise
-    return as_row(backend, entry) if entry else None
+        return as_row(*search.one(int(number), agent_name))
+    except (MemoryNotFound, UnknownAgent):
+        return None
 
 
 def as_row(backend: str, entry: MemoryEntry) -> Memory:

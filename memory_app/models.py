@@ -27,11 +27,12 @@ from memory_app.paths import Place, resolve
 
 
 class TypeInfo(NamedTuple):
-    """A memory type as agents and prompts see it."""
+    """A memory type as agents and prompts see it, and the JSON Schema of its metadata, where it has one."""
 
     key: str
     name: str
     description: str
+    metadata_schema: Any = None
 
 
 BUILTIN_TYPES = (
@@ -110,7 +111,7 @@ class MemoryType(models.Model):
     def available(cls) -> tuple[TypeInfo, ...]:
         """The types that memories may have; the built-in four when the table can't be read (second document, 5.1)."""
         try:
-            rows = tuple(TypeInfo(*row) for row in cls.objects.values_list("key", "name", "description"))
+            rows = tuple(TypeInfo(*row) for row in cls.objects.values_list(*TypeInfo._fields))
         except DatabaseError:
             return BUILTIN_TYPES
         return rows or BUILTIN_TYPES
@@ -313,7 +314,7 @@ class Memory(MemoryRow):
 
 
 class SqliteMemory(MemoryRow):
-    """Memories in a .db file: backend `sqlite`. providers/schema.py owns the table; migrations never touch it."""
+    """Memories in a .db file: backend `sqlite`. providers/sqlite_schema.py owns the table; no migration touches it."""
 
     class Meta(MemoryRow.Meta):
         abstract = False

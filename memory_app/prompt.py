@@ -99,7 +99,8 @@ def _line(text: str) -> str:
 def extension(types: Iterable[TypeInfo] = BUILTIN_TYPES) -> str:
     """The instructions after an agent's system prompt when its memory is on; operators' own types are named too."""
     builtin = {info.key for info in BUILTIN_TYPES}
-    own = [f"\n- {_line(key)}: {_line(name)}（{_line(text)}）" for key, name, text in types if key not in builtin]
+    named = [info for info in types if info.key not in builtin]
+    own = [f"\n- {_line(info.key)}: {_line(info.name)}（{_line(info.description)}）" for info in named]
     return EXTENSION_HEAD + "".join(own) + EXTENSION_TAIL
 
 

@@ -2,8 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -50,32 +49,52 @@ def get(scope: Scope, memory_id: int) -> MemoryEntry | None:
     return registry.provider_for(scope.agent_name).get(scope, memory_id)
 
 
-def one(memory_id: int, agent_name: str | None) -> tuple[str, MemoryEntry]:
+def one(memory_id: int, agent_name: str | None, *, certainly: bool = False) -> tuple[str, MemoryEntry]:
     """The memory of {agentName, id} and its backend; without an agent, the only one of this id.
 
-    Raises MemoryNotFound, UnknownAgent, or InvalidInput when several agents have a memory of this id.
+    Raises MemoryNotFound, UnknownAgent, or InvalidInput where the id alone doesn't tell which is meant; `certainly`
+    is for writers, see agents_of.
     """
     if agent_name is None:
-        agents = _agents_with(memory_id)
-        if len(agents) > 1:
-            names = ", ".join(sorted(agents))
-            raise InvalidInput(
-                _("Memory %(id)d exists for several agents (%(names)s); name agentName.")
-                % {"id": memory_id, "names": names}
-            )
-        agent_name = next(iter(agents), None)
-    memory = agent_name is not None and get(Scope.all_users(agent_name), memory_id)
-    if not agent_name or not memory:
-        raise MemoryNotFound(_("There is no memory %(id)d; it may have been deleted.") % {"id": memory_id})
-    return backend_of(agent_name), memory
+        agent_name = agents_of([memory_id], certainly=certainly)[memory_id]
+    provider = registry.provider_for(agent_name)
+    memory = provider.get(Scope.all_users(agent_name), memory_id)
+    if memory is None:
+        raise _no_memory(memory_id)
+    return provider.backend, memory
 
 
-def _agents_with(memory_id: int) -> set[str]:
-    found: set[str] = set()
+def agents_of(memory_ids: Collection[int], *, certainly: bool) -> dict[int, str]:
+    """The agent of each id; raises MemoryNotFound for an id that none has, InvalidInput for one that several have.
+
+    `certainly` raises InvalidInput while a store can't be read too: the memory that is meant may be there. Without it
+    such a store is passed over.
+    """
+    found: dict[int, set[str]] = defaultdict(set)
     for home in registry.homes():
-        with suppress(StoreUnavailable):
-            found |= {entry.agent_name for entry in home.provider.entries([memory_id]).values()} & home.agents
-    return found
+        try:
+            entries = home.provider.entries(memory_ids)
+        except StoreUnavailable:
+            if not certainly:
+                continue
+            message = _("%(store)s can't be read, so an id alone doesn't tell which memory is meant; name agentName.")
+            raise InvalidInput(message % {"store": home.provider.label}) from None
+        for memory_id, entry in entries.items():
+            found[memory_id] |= {entry.agent_name} & home.agents
+    return {memory_id: _only(memory_id, found[memory_id]) for memory_id in memory_ids}
+
+
+def _only(memory_id: int, agents: set[str]) -> str:
+    if not agents:
+        raise _no_memory(memory_id)
+    if len(agents) > 1:
+        message = _("Memory %(id)d exists for several agents (%(names)s); name agentName.")
+        raise InvalidInput(message % {"id": memory_id, "names": ", ".join(sorted(agents))})
+    return next(iter(agents))
+
+
+def _no_memory(memory_id: int) -> MemoryNotFound:
+    return MemoryNotFound(_("There is no memory %(id)d; it may have been deleted.") % {"id": memory_id})
 
 
 def count_by_type(scope: Scope) -> Mapping[str, int]:

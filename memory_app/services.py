@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memory_app import registry
@@ -23,7 +23,7 @@ from memory_app.contracts import (
 )
 from memory_app.exceptions import InvalidInput, Refused, StoreMoved, StoreRejected, UnknownType
 from memory_app.metadata_schema import problem_of
-from memory_app.models import MemoryType, validated
+from memory_app.models import MemoryType, TypeInfo, validated
 from memory_app.paths import Place
 from memory_app.providers import transfer
 from memory_app.providers.rows import RowProvider
@@ -42,10 +42,10 @@ def save(draft: MemoryDraft) -> SaveResult:
 
 def save_many(drafts: Sequence[MemoryDraft]) -> list[SaveResult]:
     """`save` for drafts in order; those of one agent that stand together are written in one transaction."""
-    for key in {draft.type for draft in drafts}:
-        check_type(key)
+    types = MemoryType.available()
     for draft in drafts:
-        check_metadata(draft.type, draft.metadata)
+        check_type(types, draft.type)
+        check_metadata(types, draft.type, draft.metadata)
     results: list[SaveResult] = []
     for agent_name, group in groupby(drafts, key=lambda draft: draft.agent_name):
         results += _on_store(agent_name, partial(_save_batch, batch=list(group)))
@@ -58,19 +58,20 @@ def _save_batch(store: RowProvider, batch: Sequence[MemoryDraft]) -> Sequence[Sa
 
 def update(scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None) -> MemoryEntry:
     """Edits one memory within the scope (see MemoryProvider.update); raises Conflict unless it is as `expected`."""
-    if changes.type is not UNSET:
-        check_type(changes.type)
     if changes.type is not UNSET or changes.metadata is not UNSET:
-        _check_changed_metadata(scope, memory_id, changes)
+        types = MemoryType.available()
+        if changes.type is not UNSET:
+            check_type(types, changes.type)
+        _check_changed_metadata(types, scope, memory_id, changes)
     return _on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected))
 
 
-def _check_changed_metadata(scope: Scope, memory_id: int, changes: MemoryChanges) -> None:
+def _check_changed_metadata(types: Sequence[TypeInfo], scope: Scope, memory_id: int, changes: MemoryChanges) -> None:
     """Against the schema of the type that the memory will have; a memory that isn't there is the store's to tell."""
     current = registry.provider_for(scope.agent_name).get(scope, memory_id)
     if current is not None:
         type_key = current.type if changes.type is UNSET else changes.type
-        check_metadata(type_key, current.metadata if changes.metadata is UNSET else changes.metadata or {})
+        check_metadata(types, type_key, current.metadata if changes.metadata is UNSET else changes.metadata or {})
 
 
 def delete(scope: Scope, memory_ids: Collection[int], expected: Mapping[int, datetime] | None = None) -> int:
@@ -151,18 +152,23 @@ def type_uses(key: str) -> dict[str, int]:
     return {row.agent_name: row.by_type[key] for row in rows if row.by_type.get(key)}
 
 
-def check_metadata(type_key: str, metadata: Mapping[str, Any]) -> None:
-    """Raises InvalidInput unless the metadata fits the JSON Schema of its type, where the type has one."""
-    try:
-        schema = MemoryType.objects.filter(key=type_key).values_list("metadata_schema", flat=True).first()
-    except DatabaseError:
-        return
+def check_type(types: Sequence[TypeInfo], key: str) -> None:
+    """Raises UnknownType for a type that is none of `types`, the available ones."""
+    known = [info.key for info in types]
+    if key not in known:
+        message = _('There is no memory type "%(key)s"; use one of: %(known)s.')
+        raise UnknownType(message % {"key": key, "known": ", ".join(known)})
+
+
+def check_metadata(types: Sequence[TypeInfo], key: str, metadata: Mapping[str, Any]) -> None:
+    """Raises InvalidInput unless the metadata fits the JSON Schema of its type, where that has one."""
+    schema = next((info.metadata_schema for info in types if info.key == key), None)
     if schema is None:
         return
     place, problem = problem_of(metadata, schema)
     if problem:
         message = _('%(place)s doesn\'t fit the schema of type "%(key)s": %(problem)s')
-        raise InvalidInput(message % {"place": place, "key": type_key, "problem": problem})
+        raise InvalidInput(message % {"place": place, "key": key, "problem": problem})
 
 
 def _on_store(agent_name: str, work: Callable[[RowProvider], R]) -> R:
@@ -171,11 +177,3 @@ def _on_store(agent_name: str, work: Callable[[RowProvider], R]) -> R:
         return work(registry.provider_for(agent_name))
     except StoreMoved:
         return work(registry.provider_for(agent_name))
-
-
-def check_type(key: str) -> None:
-    """Raises UnknownType unless memories may have this type."""
-    known = [info.key for info in MemoryType.available()]
-    if key not in known:
-        message = _('There is no memory type "%(key)s"; use one of: %(known)s.')
-        raise UnknownType(message % {"key": key, "known": ", ".join(known)})

@@ -127,7 +127,11 @@ def memory_recall(scope: Scope, arguments: Arguments) -> Result:
 
 def memory_list_types(scope: Scope, arguments: Arguments) -> Result:
     """The types a memory may have (second document, section 5.2)."""
-    return {"types": [info._asdict() for info in MemoryType.available()]}
+    return {
+        "types": [
+            {name: getattr(info, name) for name in ("key", "name", "description")} for info in MemoryType.available()
+        ]
+    }
 
 
 def memory_stats(scope: Scope, arguments: Arguments) -> Result:

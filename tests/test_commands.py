@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from memory_app import search
 from memory_app.contracts import PageQuery, Scope
+from memory_app.importing import read_lines
 from memory_app.models import MemoryType
 
 pytestmark = pytest.mark.django_db
@@ -150,3 +151,9 @@ def test_it_prepares_an_installation_once(db, django_user_model, settings, tmp_p
     assert django_user_model.objects.get(username="admin").check_password(password)
     assert run("prepare", "--demo", "yes") == ""
     assert "are gone" in run("demo", "--remove")
+
+
+def test_it_asks_for_the_types_once_however_many_lines(agent, django_assert_num_queries):
+    lines = [json.dumps({"content": f"text {number}"}) for number in range(50)]
+    with django_assert_num_queries(1):
+        assert all(line.draft for line in read_lines(lines, "helper", None, "user"))

@@ -1,5 +1,6 @@
 """`/admin/netaclaw/memory/` (second document, section 3.5): memories of all stores, identified by {agentName, id}."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -141,7 +142,7 @@ class Update(CoolView):
     )
     def post(self, request: Request) -> Response:
         body = self.body()
-        _backend, current = addressed(body)
+        _backend, current = addressed(body, certainly=True)
         given = {name: _cleared(name, body[name]) for name in CHANGEABLE if name in body}
         scope = Scope.all_users(current.agent_name)
         memory = services.update(scope, current.id, MemoryChanges(**given), version_of(body.get("updatedAt"), current))
@@ -162,8 +163,13 @@ class Delete(CoolView):
     def post(self, request: Request) -> Response:
         body = self.body()
         ids = ids_of(body)
-        names = [_agent_name(body)] if body.get("agentName") else {addressed({"id": one})[1].agent_name for one in ids}
-        return ok({"deleted": sum(services.delete(Scope.all_users(name), ids) for name in names)})
+        agents = (
+            dict.fromkeys(ids, _agent_name(body)) if body.get("agentName") else search.agents_of(ids, certainly=True)
+        )
+        by_agent: dict[str, list[int]] = defaultdict(list)
+        for memory_id, name in agents.items():
+            by_agent[name].append(memory_id)
+        return ok({"deleted": sum(services.delete(Scope.all_users(name), own) for name, own in by_agent.items())})
 
 
 class Stats(CoolView):
@@ -189,10 +195,10 @@ class Stats(CoolView):
         return ok([stats_row(row) for row in search.stats()])
 
 
-def addressed(values: Mapping[str, Any]) -> tuple[str, MemoryEntry]:
+def addressed(values: Mapping[str, Any], *, certainly: bool = False) -> tuple[str, MemoryEntry]:
     """The memory of {agentName, id} with its backend, or of the id alone where only one agent has it."""
     number = required_id(values)
-    return search.one(number, _agent_name(values) if values.get("agentName") else None)
+    return search.one(number, _agent_name(values) if values.get("agentName") else None, certainly=certainly)
 
 
 def _agent_name(values: Mapping[str, Any]) -> str:

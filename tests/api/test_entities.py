@@ -8,6 +8,7 @@ from agents_app.services import create_agent
 from memory_app import search, services
 from memory_app.contracts import PageQuery, Scope
 from memory_app.models import MemoryConfig, MemoryType
+from memory_app.providers.pool import POOL
 from tests.api.conftest import Caller, sign_in
 from tests.conftest import draft
 
@@ -116,6 +117,32 @@ def test_it_asks_for_the_agent_where_ids_repeat(call, agent):
     response = call.client.get(f"{M}/info", {"id": first.id}).json()
     assert response["code"] == 1002
     assert "helper, own" in response["message"]
+
+
+@pytest.fixture
+def unreadable(agent, data_dir) -> None:
+    """A store that is there and can't be read: any id may be one of its memories."""
+    create_agent("own", memory={"backend": "sqlite", "sqlite_path": "memory/own.db"})
+    services.save(draft("two", Scope("own", "ann")))
+    POOL.close_all()
+    (data_dir / "memory" / "own.db").write_bytes(b"damaged " * 1000)
+
+
+def test_it_guesses_at_no_memory_to_write_while_a_store_can_t_be_read(call, memory, unreadable):
+    for response in (
+        call.raw(f"{M}/delete", {"ids": [memory.id]}).json(),
+        call.raw(f"{M}/update", info(call, memory) | {"agentName": None, "content": "x"}).json(),
+    ):
+        assert response["code"] == 1002
+        assert "memory/own.db" in response["message"]
+    assert info(call, memory)["content"] == memory.content
+
+
+def test_it_deletes_ids_of_several_agents(call, agent):
+    create_agent("other")
+    ids = [services.save(draft("tea", Scope(name, "ann"))).memory.id for name in ("helper", "other")]
+    assert call.post(f"{M}/delete", {"ids": [*ids, ids[0]]}) == {"deleted": 2}
+    assert search.page(PageQuery()).total == 0
 
 
 @pytest.mark.parametrize("id", [None, "", "abc", "1.5", "-1", "9" * 40, "999999"])
