@@ -7,6 +7,7 @@ from django.test import Client
 
 from agents_app.services import create_agent
 from memory_app import search, services
+from memory_app.admin import bulk
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
 from memory_app.importing import read_lines
 from tests.conftest import draft
@@ -110,6 +111,16 @@ def test_it_exports_what_an_import_takes(console, memories):
     assert {item.content for item in drafts} == contents()
     assert {item.user_id for item in drafts} == {"ann"}
     assert json.loads(lines[0])["metadata"] == {}
+
+
+@pytest.mark.parametrize("action", ["export_json", "export_csv"])
+def test_it_exports_all_that_match_or_says_that_they_are_too_many(console, memories, monkeypatch, action):
+    monkeypatch.setattr(bulk, "MAX_SELECTED", 3)
+    chosen = {"action": action, "select_across": "1", "_selected_action": [reference(memories["own 1"])]}
+    page = console.post(LIST, chosen, follow=True)
+    assert "4 memories match; at most 3 are exported at once." in page.content.decode()
+    few = console.post(f"{LIST}?agentName=own", chosen)
+    assert "attachment" in few["Content-Disposition"]
 
 
 def test_it_exports_csv_without_formulas(console, agent):

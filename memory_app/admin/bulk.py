@@ -22,7 +22,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from memory_app import services
 from memory_app.contracts import MemoryChanges, Scope
 from memory_app.exceptions import Conflict, NetaclawError
-from memory_app.merged import MAX_SELECTED, chosen_rows
+from memory_app.merged import MAX_SELECTED, MergedRows, chosen_rows
 from memory_app.models import Memory, MemoryType
 
 SHOWN = 10
@@ -52,14 +52,18 @@ def retype_chosen(model_admin: Any, request: HttpRequest, queryset: Any) -> Http
     return _confirmed(model_admin, request, queryset, "retype_chosen", _retype, gettext("Change the type"))
 
 
-def export_json(model_admin: Any, request: HttpRequest, queryset: Any) -> StreamingHttpResponse:
+def export_json(model_admin: Any, request: HttpRequest, queryset: Any) -> StreamingHttpResponse | None:
     """The chosen memories as JSON Lines, as import_memories takes them."""
+    if _too_many(request, queryset):
+        return None
     lines = (json.dumps(_exported(row), ensure_ascii=False) + "\n" for row in chosen_rows(queryset))
     return _download(lines, "application/jsonl", "jsonl")
 
 
-def export_csv(model_admin: Any, request: HttpRequest, queryset: Any) -> StreamingHttpResponse:
+def export_csv(model_admin: Any, request: HttpRequest, queryset: Any) -> StreamingHttpResponse | None:
     """The chosen memories as CSV for spreadsheets, in which no text can be a formula."""
+    if _too_many(request, queryset):
+        return None
     return _download(_csv(chosen_rows(queryset)), "text/csv", "csv")
 
 
@@ -146,6 +150,15 @@ def _tell(request: HttpRequest, outcome: Outcome) -> None:
         messages.warning(request, problem)
     if (more := len(outcome.problems) - SHOWN) > 0:
         messages.warning(request, gettext("… and %(count)d more were not done.") % {"count": more})
+
+
+def _too_many(request: HttpRequest, chosen: Any) -> bool:
+    """An export is whole or not at all: a file that was cut would pass for everything."""
+    total = chosen.count() if isinstance(chosen, MergedRows) else 0
+    if total > MAX_SELECTED:
+        text = gettext("%(total)d memories match; at most %(limit)d are exported at once. Narrow the list by a filter.")
+        messages.error(request, text % {"total": total, "limit": MAX_SELECTED})
+    return total > MAX_SELECTED
 
 
 def _exported(row: Any) -> dict[str, Any]:
