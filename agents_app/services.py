@@ -49,7 +49,7 @@ def update_agent(agent: Agent, *, memory: Mapping[str, Any] | None = None, **fie
     config = MemoryConfig.objects.get(agent=agent)
     place = config.place
     wanted = _with(config, memory or {}).place
-    config.backend, config.database, config.sqlite_path = place.backend, place.database, place.sqlite_path
+    config.place = place
     moves = wanted.normal() != place.normal()
     if moves and (number := moving.waiting(agent.name)):
         message = _("%(count)d memories are in the old store; move them in the console or by move_memories.")

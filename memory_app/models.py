@@ -210,6 +210,10 @@ class MemoryConfig(models.Model):
         """Where the agent's memories are now."""
         return Place(self.backend, self.database, self.sqlite_path)
 
+    @place.setter
+    def place(self, place: Place) -> None:
+        self.backend, self.database, self.sqlite_path = place.backend, place.database, place.sqlite_path
+
     def clean(self) -> None:
         """Refuses backend `mysql` on an installation whose main database isn't MySQL."""
         if self.backend not in available_backends():

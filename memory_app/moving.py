@@ -85,7 +85,7 @@ def cancel(agent_name: str) -> None:
 def check_place(config: MemoryConfig, to: Place) -> None:
     """Raises InvalidInput unless the agent's settings may name this store."""
     wanted = copy(config)
-    wanted.backend, wanted.database, wanted.sqlite_path = to.backend, to.database, to.sqlite_path
+    wanted.place = to
     try:
         wanted.full_clean()
     except ValidationError as error:
@@ -112,7 +112,7 @@ def _readable(config: MemoryConfig) -> bool:
 
 def _repoint(config: MemoryConfig, to: Place) -> MoveReport:
     """Leaves an unreadable file as it is and goes on in another store."""
-    config.backend, config.database, config.sqlite_path = to.backend, to.database, to.sqlite_path
+    config.place = to
     _save(config)
     return MoveReport(0, True, "")
 
@@ -209,12 +209,7 @@ class _Move:
         raise StoreUnavailable(_("The copy was not equal to the original and was thrown away; nothing was moved."))
 
     def _switch(self) -> None:
-        place = Place(**self.state["to"])
-        self.config.backend, self.config.database, self.config.sqlite_path = (
-            place.backend,
-            place.database,
-            place.sqlite_path,
-        )
+        self.config.place = Place(**self.state["to"])
         self.state["phase"] = REMOVE
         _save(self.config)
 

@@ -28,8 +28,7 @@ class MemoryConfigForm(forms.ModelForm):
         stored = MemoryConfig.objects.filter(pk=self.instance.pk).first()
         if stored and stored.place.normal() != self.instance.place.normal():
             self.wanted_place = self.instance.place
-            for name in ("backend", "database", "sqlite_path"):
-                setattr(self.instance, name, getattr(stored, name))
+            self.instance.place = stored.place
         return super().save(commit)
 
 
