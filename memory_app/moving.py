@@ -76,8 +76,7 @@ def cancel(agent_name: str) -> None:
             raise Refused(_("There is no move of this agent that could be given up."))
         target = registry.store_at(Place(**config.move["to"]))
         with suppress(StoreUnavailable):
-            while transfer.remove(target, agent_name):
-                pass
+            transfer.remove_all(target, agent_name)
         config.move = None
         _save(config)
 
@@ -157,8 +156,8 @@ class _Move:
             self._copy()
             self._verify()
             self._switch()
-        while removed := transfer.remove(self.source, self.name):
-            self.advance(self.state["total"], self.state["total"] + removed)
+        total = self.state["total"]
+        transfer.remove_all(self.source, self.name, lambda removed: self.advance(total, total + removed))
         self.config.move = None
         _save(self.config)
         self.source.close()
@@ -183,8 +182,7 @@ class _Move:
 
     def _start_over_with_new_ids(self) -> None:
         """Another agent of the new store was given an id meanwhile that one of our rows has."""
-        while transfer.remove(self.target, self.name):
-            pass
+        transfer.remove_all(self.target, self.name)
         self.state["keep_ids"] = False
         _save(self.config)
         self._copy()
@@ -202,8 +200,7 @@ class _Move:
         if original == copied and counts[0] == counts[1]:
             self.state["digest"] = original
             return
-        while transfer.remove(self.target, self.name):
-            pass
+        transfer.remove_all(self.target, self.name)
         self.config.move = None
         _save(self.config)
         raise StoreUnavailable(_("The copy was not equal to the original and was thrown away; nothing was moved."))

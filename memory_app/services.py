@@ -98,8 +98,7 @@ def delete_memories_of(agent_name: str, places: Sequence[Place], *, after_writer
         try:
             if after_writers:
                 provider.wait_for_writers()
-            while removed := transfer.remove(provider, agent_name):
-                deleted += removed
+            deleted += transfer.remove_all(provider, agent_name)
         except StoreRejected as error:
             logger.warning("Memories of agent %s were left alone: %s", agent_name, error.message)
         provider.close()

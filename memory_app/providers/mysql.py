@@ -23,7 +23,7 @@ from memory_app.exceptions import StoreUnavailable
 from memory_app.models import Memory
 from memory_app.providers import mysql_schema
 from memory_app.providers.operations import operation
-from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider
+from memory_app.providers.rows import LENGTH_SAMPLE, MAX_CANDIDATES, TEXT, RowProvider
 from memory_app.ranking import Statistics, posting_terms
 
 LOCK_TIMEOUT = 1205
@@ -172,7 +172,7 @@ class MysqlProvider(RowProvider):
             return None
         total = rows.count()
         counts = self._frequencies(connection, query, owners)
-        lengths = [len(terms) for terms in rows.order_by("-id").values_list("terms", flat=True)[:200]]
+        lengths = [len(terms) for terms in rows.order_by("-id").values_list("terms", flat=True)[:LENGTH_SAMPLE]]
         frequency = {term: min(total, number) for term, number in counts.items()}
         return Statistics(total, sum(lengths) / len(lengths), frequency)
 

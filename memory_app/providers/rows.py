@@ -36,6 +36,7 @@ from memory_app.ranking import Candidate, Scored, Statistics, rank
 
 SMALL_OWNER = 300
 MAX_CANDIDATES = 300
+LENGTH_SAMPLE = 200
 BLIND_ATTEMPTS = 20
 TEXT = ("name", "content", "description")
 IDENTITY = ("agent_name", "user_id", "type", *TEXT)

@@ -15,12 +15,11 @@ from memory_app.analysis import Kind, Prefixes, Query, QueryTerm, scoped
 from memory_app.contracts import Backend
 from memory_app.models import SqliteMemory
 from memory_app.providers.pool import POOL
-from memory_app.providers.rows import MAX_CANDIDATES, TEXT, RowProvider
+from memory_app.providers.rows import LENGTH_SAMPLE, MAX_CANDIDATES, TEXT, RowProvider
 from memory_app.providers.sqlite_schema import BUSY_SECONDS
 from memory_app.ranking import Statistics, posting_terms
 
 TRIGRAM = 3
-LENGTH_SAMPLE = 200
 STEPS_BETWEEN_CHECKS = 1_000
 
 

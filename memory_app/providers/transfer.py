@@ -1,11 +1,12 @@
 """Copying one agent's memories from store to store: raw rows out and in, ids looked up, writers waited for.
 
 Metadata travels as the text that is stored, and times to the microsecond, so that a copy can be verified byte for byte.
+Reads open the store as writers do: a replica may lag behind.
 """
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -110,6 +111,16 @@ def remove(provider: RowProvider, agent_name: str, limit: int = BATCH) -> int:
             return rows.filter(pk__in=ids).delete()[0] if ids else 0
 
     return operation_of(provider, run)
+
+
+def remove_all(provider: RowProvider, agent_name: str, advance: Callable[[int], None] | None = None) -> int:
+    """Deletes all rows of the agent, in batches, telling `advance` of each; returns how many there were."""
+    deleted = 0
+    while removed := remove(provider, agent_name):
+        deleted += removed
+        if advance:
+            advance(removed)
+    return deleted
 
 
 def digest(provider: RowProvider, agent_name: str, *, with_ids: bool) -> str:
