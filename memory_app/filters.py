@@ -1,5 +1,7 @@
 """How memories and types are filtered, declared once for the API and the console."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import django_filters
@@ -65,6 +67,19 @@ class KeyWord(Values):
         return qs.filter(keyword=" ".join(value)) if value else qs
 
 
+class Words(Values):
+    """Every word must occur in one of the fields of a model."""
+
+    def __init__(self, *fields: str) -> None:
+        super().__init__()
+        self.fields = fields
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        for word in " ".join(value).split():
+            qs = qs.filter(reduce(or_, (Q(**{f"{field}__icontains": word}) for field in self.fields)))
+        return qs
+
+
 class MemoryFilter(django_filters.FilterSet):
     """Filters of memories over all stores: each takes a value or several; keyWord words must all occur."""
 
@@ -82,12 +97,16 @@ class MemoryFilter(django_filters.FilterSet):
 def filtered(values: Any, rows: MergedRows | None = None) -> MergedRows:
     """The memories that the request's values leave; raises InvalidInput for a value of the wrong kind."""
     everything: Any = rows if rows is not None else MergedRows()
-    chosen: Any = MemoryFilter(data=values, queryset=everything)
+    found: MergedRows = left_by(MemoryFilter(data=values, queryset=everything))
+    return found
+
+
+def left_by(chosen: django_filters.FilterSet) -> Any:
+    """The rows that a bound filter set leaves; raises InvalidInput, in one sentence, for the first bad value."""
     if not chosen.is_valid():
         name, errors = next(iter(chosen.errors.items()))
         raise InvalidInput(f"{name}: {' '.join(errors)}")
-    found: MergedRows = chosen.qs
-    return found
+    return chosen.qs
 
 
 class TypeFilter(django_filters.FilterSet):
@@ -95,13 +114,8 @@ class TypeFilter(django_filters.FilterSet):
 
     key = Values(field_name="key")
     isSystem = Flag(field_name="is_system")
-    keyWord = Values(method="with_keyword")
+    keyWord = Words("key", "name", "description")
 
     class Meta:
         model = MemoryType
         fields: list[str] = []
-
-    def with_keyword(self, rows: QuerySet[MemoryType], name: str, value: tuple[str, ...]) -> QuerySet[MemoryType]:
-        for word in " ".join(value).split():
-            rows = rows.filter(Q(key__icontains=word) | Q(name__icontains=word) | Q(description__icontains=word))
-        return rows

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory_app.exceptions import InvalidInput, MemoryNotFound
+from memory_app.filters import left_by
 from netaclaw.cool import PAGE_SIZE, CoolView, as_object, ok, sorting, whole_number
 
 MAX_SIZE = 1_000
@@ -117,13 +118,10 @@ class ModelView(CoolView):
 
     def found(self, body: Mapping[str, Any]) -> QuerySet[Any]:
         """The rows that the filters leave, in the order asked for."""
-        chosen = self.filters(data=_without_nothing(body), queryset=self.rows())
-        if not chosen.is_valid():
-            name, errors = next(iter(chosen.errors.items()))
-            raise InvalidInput(f"{name}: {' '.join(errors)}")
+        found: QuerySet[Any] = left_by(self.filters(data=_without_nothing(body), queryset=self.rows()))
         order, descending = sorting(body, self.sortable, "id")
         sign = "-" if descending else ""
-        return chosen.qs.order_by(f"{sign}{order}", f"{sign}id")
+        return found.order_by(f"{sign}{order}", f"{sign}id")
 
     def one(self, number: int) -> Any:
         """The row of an id; raises MemoryNotFound."""
