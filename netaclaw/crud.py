@@ -158,6 +158,18 @@ class ModelInfo(ModelView):
         return ok(type(self).row(self.one(required_id(request.query_params))))
 
 
+class ModelAdd(CoolView):
+    """Makes a row from an object, or several from an array of them, all or none."""
+
+    def made(self, given: Sequence[dict[str, Any]]) -> Sequence[Model]:
+        """Makes the rows."""
+        raise NotImplementedError
+
+    def post(self, request: Request) -> Response:
+        ids = [row.pk for row in self.made(each(request.data))]
+        return ok({"id": ids if isinstance(request.data, list) else ids[0]})
+
+
 def each(data: Any) -> list[dict[str, Any]]:
     """The objects of an add request: one, or an array of them."""
     return [as_object(item) for item in data] if isinstance(data, list) else [as_object(data)]

@@ -1,5 +1,6 @@
 """`/admin/netaclaw/agent/`: the agents with `config.memory` in the document's shape (first document, section 8.1)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,16 +12,16 @@ from agents_app import services
 from agents_app.filters import AgentFilter
 from agents_app.models import Agent
 from memory_app.exceptions import InvalidInput
-from netaclaw.cool import CoolView, ok, shown_time
+from netaclaw.cool import ok, shown_time
 from netaclaw.crud import (
     Action,
     Column,
     Entity,
+    ModelAdd,
     ModelInfo,
     ModelList,
     ModelPage,
     ModelView,
-    each,
     ids_of,
     required_id,
 )
@@ -133,21 +134,21 @@ class Info(_Agents, ModelInfo):
     """One agent."""
 
 
-class Add(CoolView):
-    """Makes an agent, or several."""
-
-    permission = "agents_app.add_agent"
-
-    @described(
+@on(
+    post=described(
         body=one_or_many(obj("name", **WRITABLE)),
         data=obj("id", id=one_or_many(ID)),
         example={"name": "sales", "label": "销售", "config": {"memory": {"prefetchLimit": 5}}},
         answer={"id": 2},
     )
-    def post(self, request: Request) -> Response:
-        made = services.add_agents([_fields(item) for item in each(request.data)])
-        ids = [agent.pk for agent in made]
-        return ok({"id": ids if isinstance(request.data, list) else ids[0]})
+)
+class Add(ModelAdd):
+    """Makes an agent, or several."""
+
+    permission = "agents_app.add_agent"
+
+    def made(self, given: Sequence[dict[str, Any]]) -> Sequence[Agent]:
+        return services.add_agents([_fields(item) for item in given])
 
 
 class Update(_Agents):

@@ -1,5 +1,6 @@
 """`/admin/netaclaw/memory_type/` (second document, section 3.5)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework.request import Request
@@ -8,16 +9,16 @@ from rest_framework.response import Response
 from memory_app import services
 from memory_app.filters import TypeFilter
 from memory_app.models import MemoryType
-from netaclaw.cool import CoolView, ok, shown_time
+from netaclaw.cool import ok, shown_time
 from netaclaw.crud import (
     Action,
     Column,
     Entity,
+    ModelAdd,
     ModelInfo,
     ModelList,
     ModelPage,
     ModelView,
-    each,
     ids_of,
     required_id,
 )
@@ -114,21 +115,21 @@ class Info(_Types, ModelInfo):
     """One memory type."""
 
 
-class Add(CoolView):
-    """Makes a type, or several."""
-
-    permission = "memory_app.add_memorytype"
-
-    @described(
+@on(
+    post=described(
         body=one_or_many(obj("key name", **WRITABLE)),
         data=obj("id", id=one_or_many(ID)),
         example={"key": "environment", "name": "环境信息"},
         answer={"id": 5},
     )
-    def post(self, request: Request) -> Response:
-        made = services.add_types([_fields(item) for item in each(request.data)])
-        ids = [item.pk for item in made]
-        return ok({"id": ids if isinstance(request.data, list) else ids[0]})
+)
+class Add(ModelAdd):
+    """Makes a type, or several."""
+
+    permission = "memory_app.add_memorytype"
+
+    def made(self, given: Sequence[dict[str, Any]]) -> Sequence[MemoryType]:
+        return services.add_types([_fields(item) for item in given])
 
 
 class Update(_Types):
