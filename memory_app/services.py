@@ -58,20 +58,19 @@ def _save_batch(store: RowProvider, batch: Sequence[MemoryDraft]) -> Sequence[Sa
 
 def update(scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None) -> MemoryEntry:
     """Edits one memory within the scope (see MemoryProvider.update); raises Conflict unless it is as `expected`."""
+    check = None
     if changes.type is not UNSET or changes.metadata is not UNSET:
         types = MemoryType.available()
         if changes.type is not UNSET:
             check_type(types, changes.type)
-        _check_changed_metadata(types, scope, memory_id, changes)
-    return _on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected))
+        check = partial(_check_changed_metadata, types, changes)
+    return _on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected, check))
 
 
-def _check_changed_metadata(types: Sequence[TypeInfo], scope: Scope, memory_id: int, changes: MemoryChanges) -> None:
-    """Against the schema of the type that the memory will have; a memory that isn't there is the store's to tell."""
-    current = registry.provider_for(scope.agent_name).get(scope, memory_id)
-    if current is not None:
-        type_key = current.type if changes.type is UNSET else changes.type
-        check_metadata(types, type_key, current.metadata if changes.metadata is UNSET else changes.metadata or {})
+def _check_changed_metadata(types: Sequence[TypeInfo], changes: MemoryChanges, current: MemoryEntry) -> None:
+    """Against the schema of the type that the memory will have."""
+    type_key = current.type if changes.type is UNSET else changes.type
+    check_metadata(types, type_key, current.metadata if changes.metadata is UNSET else changes.metadata or {})
 
 
 def delete(scope: Scope, memory_ids: Collection[int], expected: Mapping[int, datetime] | None = None) -> int:

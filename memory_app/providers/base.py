@@ -5,7 +5,7 @@ All methods raise StoreUnavailable when the store can't be reached, and write no
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
@@ -55,12 +55,18 @@ class MemoryProvider(ABC):
 
     @abstractmethod
     def update(
-        self, scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None
+        self,
+        scope: Scope,
+        memory_id: int,
+        changes: MemoryChanges,
+        expected: datetime | None = None,
+        check: Callable[[MemoryEntry], None] | None = None,
     ) -> MemoryEntry:
         """Edits one memory; `expected` is the `updated_at` the caller read, None for an edit of whatever is there.
 
         Raises MemoryNotFound outside the scope, Refused for a shared memory in a user's scope, and Conflict, with the
         current memory, when it is no longer the expected one. The new `updated_at` is strictly later than the old.
+        `check` is shown the memory that would be changed, and refuses by what it raises.
         """
 
     @abstractmethod

@@ -150,13 +150,20 @@ class RowProvider(MemoryProvider):
 
     @operation
     def update(
-        self, scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None
+        self,
+        scope: Scope,
+        memory_id: int,
+        changes: MemoryChanges,
+        expected: datetime | None = None,
+        check: Callable[[MemoryEntry], None] | None = None,
     ) -> MemoryEntry:
         with self.writing() as rows:
             for _attempt in range(BLIND_ATTEMPTS):
                 row = self._writable(rows, scope, memory_id)
                 if expected is not None and row.updated_at != expected:
                     raise _conflict(row)
+                if check:
+                    check(row.entry())
                 if self._write(rows, row, changes):
                     return row.entry()
             raise _conflict(self._writable(rows, scope, memory_id))

@@ -8,7 +8,7 @@ import pytest
 from django.db import connections
 
 from memory_app.contracts import MemoryChanges, Outcome, PageQuery, Scope, SearchOptions
-from memory_app.exceptions import Conflict, MemoryNotFound, Refused
+from memory_app.exceptions import Conflict, InvalidInput, MemoryNotFound, Refused
 from memory_app.providers.base import MemoryProvider
 from memory_app.providers.rows import SMALL_OWNER
 from tests.conftest import draft
@@ -115,6 +115,19 @@ class ProviderContract:
             provider.update(ANN, memory.id, MemoryChanges(content="third"), memory.updated_at)
         assert caught.value.current == current
         assert provider.get(ANN, memory.id) == current
+
+    def test_it_lets_a_check_see_the_memory_and_refuse_the_edit(self, provider, save):
+        memory = save("first")
+        seen: list[object] = []
+
+        def refuse(current) -> None:
+            seen.append(current)
+            raise InvalidInput("no")
+
+        with pytest.raises(InvalidInput):
+            provider.update(ANN, memory.id, MemoryChanges(content="second"), memory.updated_at, refuse)
+        assert seen == [memory]
+        assert provider.get(ANN, memory.id) == memory
 
     def test_it_moves_the_version_strictly_forward(self, provider, save):
         memory = save("v", created_at=datetime.now(UTC) + timedelta(days=1))
