@@ -1,0 +1,41 @@
+"""The tables of the memory: types, each agent's memory settings, API tokens, and the memories of both backends."""
+
+from memory_app.models.config import (
+    MemoryConfig,
+    available_backends,
+    default_backend,
+    mysql_is_main,
+    named_databases,
+    validate_sqlite_path,
+)
+from memory_app.models.rows import Memory, MemoryRow, MetadataEncoder, SqliteMemory
+from memory_app.models.tokens import ApiToken, validate_future
+from memory_app.models.types import (
+    BUILTIN_TYPES,
+    MemoryType,
+    TypeInfo,
+    validate_metadata_schema,
+    validate_type_key,
+    validated,
+)
+
+__all__ = [
+    "BUILTIN_TYPES",
+    "ApiToken",
+    "Memory",
+    "MemoryConfig",
+    "MemoryRow",
+    "MemoryType",
+    "MetadataEncoder",
+    "SqliteMemory",
+    "TypeInfo",
+    "available_backends",
+    "default_backend",
+    "mysql_is_main",
+    "named_databases",
+    "validate_future",
+    "validate_metadata_schema",
+    "validate_sqlite_path",
+    "validate_type_key",
+    "validated",
+]
