@@ -158,13 +158,17 @@ UNSET: Final = Unset.UNSET
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanges:
-    """A partial edit: a field left UNSET stays as it is; metadata None clears the metadata."""
+    """A partial edit: a field left UNSET stays as it is; metadata None clears the metadata.
+
+    Another user may be given only in a scope of all users.
+    """
 
     name: str | Unset = UNSET
     content: str | Unset = UNSET
     description: str | Unset = UNSET
     type: str | Unset = UNSET
     metadata: Mapping[str, Any] | Unset | None = UNSET
+    user_id: str | Unset = UNSET
 
     def __post_init__(self) -> None:
         checks = {
@@ -173,6 +177,7 @@ class MemoryChanges:
             "description": lambda value: clean_text(value, "description", MAX_DESCRIPTION),
             "type": lambda value: clean_key(value, "type", MAX_TYPE),
             "metadata": clean_metadata,
+            "user_id": lambda value: clean_key(value, "userId", MAX_USER_ID, required=False),
         }
         for name, check in checks.items():
             value = getattr(self, name)
@@ -199,6 +204,21 @@ class MemoryEntry:
     metadata: Mapping[str, Any]
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A memory before and after a write; None where there was none, or is none any more."""
+
+    before: MemoryEntry | None
+    after: MemoryEntry | None
+
+    @property
+    def memory(self) -> MemoryEntry:
+        """The memory as it is, or as it was last."""
+        memory = self.after or self.before
+        assert memory is not None
+        return memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory_app import registry
+from memory_app import history, registry
 from memory_app.exceptions import InvalidInput, Refused, StoreRejected, StoreUnavailable
 from memory_app.models import MemoryConfig
 from memory_app.paths import Place
@@ -206,9 +206,18 @@ class _Move:
         raise StoreUnavailable(_("The copy was not equal to the original and was thrown away; nothing was moved."))
 
     def _switch(self) -> None:
+        """The history follows in the same transaction: it is found by ids."""
+        ids = self._new_ids()
         self.config.place = Place(**self.state["to"])
         self.state["phase"] = REMOVE
-        _save(self.config)
+        with transaction.atomic():
+            history.renumber(self.name, ids)
+            _save(self.config)
+
+    def _new_ids(self) -> dict[int, int]:
+        """Old ids and new ones: both stores have the rows in the same order."""
+        old, new = (transfer.ids(store, self.name) for store in (self.source, self.target))
+        return dict(zip(old, new, strict=True))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memory_app import registry
+from memory_app import history, registry
 from memory_app.contracts import (
     UNSET,
     MemoryChanges,
@@ -21,7 +21,16 @@ from memory_app.contracts import (
     clean_metadata,
     clean_text,
 )
-from memory_app.exceptions import InvalidInput, Refused, StoreMoved, StoreRejected, UnknownType
+from memory_app.exceptions import (
+    Conflict,
+    InvalidInput,
+    MemoryNotFound,
+    Refused,
+    StoreMoved,
+    StoreRejected,
+    UnknownType,
+    conflict_sentence,
+)
 from memory_app.metadata_schema import problem_of
 from memory_app.models import MemoryType, TypeInfo, validated
 from memory_app.paths import Place
@@ -48,7 +57,7 @@ def save_many(drafts: Sequence[MemoryDraft]) -> list[SaveResult]:
         check_metadata(types, draft.type, draft.metadata)
     results: list[SaveResult] = []
     for agent_name, group in groupby(drafts, key=lambda draft: draft.agent_name):
-        results += _on_store(agent_name, partial(_save_batch, batch=list(group)))
+        results += on_store(agent_name, partial(_save_batch, batch=list(group)))
     return results
 
 
@@ -64,7 +73,7 @@ def update(scope: Scope, memory_id: int, changes: MemoryChanges, expected: datet
         if changes.type is not UNSET:
             check_type(types, changes.type)
         check = partial(_check_changed_metadata, types, changes)
-    return _on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected, check))
+    return on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected, check))
 
 
 def _check_changed_metadata(types: Sequence[TypeInfo], changes: MemoryChanges, current: MemoryEntry) -> None:
@@ -75,7 +84,50 @@ def _check_changed_metadata(types: Sequence[TypeInfo], changes: MemoryChanges, c
 
 def delete(scope: Scope, memory_ids: Collection[int], expected: Mapping[int, datetime] | None = None) -> int:
     """Deletes memories of the scope's own by id, those as `expected` only; returns how many there were."""
-    return _on_store(scope.agent_name, lambda store: store.delete(scope, memory_ids, expected)) if memory_ids else 0
+    return on_store(scope.agent_name, lambda store: store.delete(scope, memory_ids, expected)) if memory_ids else 0
+
+
+def reassign(scope: Scope, memory_id: int, to: Scope, expected: datetime | None = None) -> MemoryEntry:
+    """Gives a memory to another user of its agent, or to another agent, where it gets a new id.
+
+    Raises Conflict unless it is as `expected`; Refused, and leaves it where it is, when the new owner has the same
+    memory already. Interrupted between two stores, it is in both: nothing is lost.
+    """
+    memory = on_store(scope.agent_name, lambda store: store.get(scope, memory_id))
+    if memory is None:
+        raise MemoryNotFound(_("There is no memory %(id)d; it may have been deleted.") % {"id": memory_id})
+    if expected is not None and memory.updated_at != expected:
+        raise Conflict(conflict_sentence(), memory)
+    if (memory.agent_name, memory.user_id) == (to.agent_name, to.user_id):
+        return memory
+    if twin := on_store(to.agent_name, lambda store: store.find_twin(_draft_for(memory, to))):
+        raise Refused(_("The same memory is there already: %(id)d.") % {"id": twin.id})
+    if to.agent_name == memory.agent_name:
+        changes = MemoryChanges(user_id=to.user_id)
+        return on_store(to.agent_name, lambda store: store.update(scope, memory_id, changes, memory.updated_at))
+    return _carried_over(memory, to)
+
+
+def _carried_over(memory: MemoryEntry, to: Scope) -> MemoryEntry:
+    """Copied first, then deleted as it was copied; if somebody changed it in between, the copy goes."""
+    source = Scope.all_users(memory.agent_name)
+    draft = _draft_for(memory, to)
+    came = f"moved-from {memory.agent_name}:{memory.id}"
+    copy = on_store(to.agent_name, lambda store: store.save(draft), came).memory
+    went = f"moved-to {copy.agent_name}:{copy.id}"
+    unchanged = {memory.id: memory.updated_at}
+    if not on_store(memory.agent_name, lambda store: store.delete(source, [memory.id], unchanged), went):
+        on_store(to.agent_name, lambda store: store.delete(to, [copy.id], {copy.id: copy.updated_at}))
+        current = on_store(memory.agent_name, lambda store: store.get(source, memory.id))
+        if current is None:
+            raise MemoryNotFound(_("There is no memory %(id)d; it may have been deleted.") % {"id": memory.id})
+        raise Conflict(conflict_sentence(), current)
+    return copy
+
+
+def _draft_for(memory: MemoryEntry, owner: Scope) -> MemoryDraft:
+    values = {name: getattr(memory, name) for name in ("type", "name", "content", "description", "metadata")}
+    return MemoryDraft(owner.agent_name, owner.user_id, **values, created_at=memory.created_at)
 
 
 def places_of(agent_name: str) -> list[Place]:
@@ -86,7 +138,7 @@ def places_of(agent_name: str) -> list[Place]:
 
 
 def delete_memories_of(agent_name: str, places: Sequence[Place], *, after_writers: bool = False) -> int:
-    """Deletes all memories of an agent in these stores; returns how many there were.
+    """Deletes all memories of an agent in these stores, and its history; returns how many memories there were.
 
     `after_writers` waits for every write that is under way, which must not be one of this thread's own transaction.
     A file that can't be a store is left alone; a store that can't be reached raises StoreUnavailable.
@@ -101,6 +153,7 @@ def delete_memories_of(agent_name: str, places: Sequence[Place], *, after_writer
         except StoreRejected as error:
             logger.warning("Memories of agent %s were left alone: %s", agent_name, error.message)
         provider.close()
+    history.erase_agent(agent_name)
     return deleted
 
 
@@ -169,9 +222,18 @@ def check_metadata(types: Sequence[TypeInfo], key: str, metadata: Mapping[str, A
         raise InvalidInput(message % {"place": place, "key": key, "problem": problem})
 
 
-def _on_store(agent_name: str, work: Callable[[RowProvider], R]) -> R:
-    """Runs a write on the agent's store, and once more on the new one if the agent was moved in this very moment."""
+def on_store(agent_name: str, work: Callable[[RowProvider], R], note: str = "") -> R:
+    """Runs a write on the agent's store, and once more on the new one if the agent was moved in this very moment.
+
+    The history is told of what it did, with the note.
+    """
     try:
-        return work(registry.provider_for(agent_name))
+        return work(_journaled(agent_name, note))
     except StoreMoved:
-        return work(registry.provider_for(agent_name))
+        return work(_journaled(agent_name, note))
+
+
+def _journaled(agent_name: str, note: str) -> RowProvider:
+    provider = registry.provider_for(agent_name)
+    provider.journal = partial(history.record, note=note)
+    return provider

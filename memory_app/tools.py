@@ -12,6 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from memory_app import registry, search, services
+from memory_app.acting import Door, acting_as
 from memory_app.contracts import SHARED, MemoryChanges, MemoryDraft, MemoryEntry, Scope, clean_text
 from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, Refused
 from memory_app.models import MemoryType
@@ -45,7 +46,8 @@ def run(name: str, scope: Scope, arguments: Arguments | str | None) -> Result:
             )
         if not registry.config_for(scope.agent_name).enabled:
             raise Refused(_("This agent's memory is switched off."))
-        return tool.function(scope, _object(arguments, "arguments", EXAMPLE))
+        with acting_as(Door.TOOL, scope.agent_name):
+            return tool.function(scope, _object(arguments, "arguments", EXAMPLE))
     except NetaclawError as error:
         return {"error": error.code, "message": error.message}
 

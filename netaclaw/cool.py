@@ -23,6 +23,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory_app.acting import Door, become
 from memory_app.contracts import MemoryEntry
 from memory_app.exceptions import Conflict, InvalidInput, NetaclawError, conflict_sentence
 from netaclaw import tokens
@@ -159,6 +160,10 @@ class CoolView(views.APIView):
 
     def get_exception_handler(self) -> Any:
         return handle
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        become(Door.API, request.user.get_username())
 
     def body(self) -> dict[str, Any]:
         """The request's JSON object; {} without a body."""

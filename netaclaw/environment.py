@@ -43,6 +43,8 @@ class Environment(BaseSettings):
     log_level: str = "INFO"
     max_open_stores: int = Field(default=32, ge=1, le=10_000)
     prefetch_characters: int = Field(default=4_000, ge=500, le=200_000)
+    history_days: int = Field(default=365, ge=1, le=36_500)
+    history_megabytes: int = Field(default=1_024, ge=1, le=1_000_000)
     prefetch_seconds: float = Field(default=1.0, gt=0, le=60)
 
     @field_validator("allowed_hosts", "csrf_trusted_origins", mode="before")

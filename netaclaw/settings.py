@@ -22,6 +22,8 @@ DATABASE_ROUTERS = ["netaclaw.router.StoreRouter"]
 MAX_OPEN_STORES = ENVIRONMENT.max_open_stores
 PREFETCH_CHARACTERS = ENVIRONMENT.prefetch_characters
 PREFETCH_SECONDS = ENVIRONMENT.prefetch_seconds
+HISTORY_DAYS = ENVIRONMENT.history_days
+HISTORY_MEGABYTES = ENVIRONMENT.history_megabytes
 
 INSTALLED_APPS = [
     "netaclaw.apps.ConsoleConfig",
@@ -47,6 +49,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "netaclaw.acting.ActingMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

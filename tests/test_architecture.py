@@ -15,7 +15,7 @@ MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path
 # A module imports only from lines above its own.
 ORDER = [
     ["memory_app.exceptions"],
-    ["memory_app.contracts"],
+    ["memory_app.contracts", "memory_app.acting"],
     ["memory_app.paths", "memory_app.stopwords", "memory_app.metadata_schema"],
     ["memory_app.models"],
     ["memory_app.analysis", "memory_app.prompt"],
@@ -29,8 +29,9 @@ ORDER = [
     ["memory_app.providers.pool", "memory_app.providers.rows"],
     ["memory_app.providers.sqlite", "memory_app.providers.mysql"],
     ["memory_app.providers.transfer"],
-    ["memory_app.registry"],
+    ["memory_app.registry", "memory_app.history"],
     ["memory_app.services", "memory_app.search", "memory_app.moving"],
+    ["memory_app.restoring", "memory_app.forgetting"],
     ["memory_app.tools", "memory_app.merged"],
     ["memory_app.importing", "memory_app.filters"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
-CALLS = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
+CALLS = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]")
 
 
@@ -21,7 +21,7 @@ def wanted() -> set[str]:
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in CALLS:
-                found.add(ast.literal_eval(node.args[0]))
+                found |= {node.args[0].value} if isinstance(node.args[0], ast.Constant) else set()
     for path in (ROOT / "templates").rglob("*.html"):
         found.update(re.findall(r"{% (?:translate|trans) \"([^\"]+)\"", path.read_text(encoding="utf-8")))
     return found

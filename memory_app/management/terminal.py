@@ -1,9 +1,10 @@
 """What the memory commands share: whose memories, tables for people, JSON for programs, errors as one line."""
 
+import getpass
 import json
 from abc import abstractmethod
 from argparse import ArgumentParser
-from typing import IO, Any, cast
+from typing import IO, Any, ClassVar, cast
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
@@ -12,12 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memory_app.acting import Door, acting_as
 from memory_app.contracts import SHARED, MemoryEntry, Scope
 from memory_app.exceptions import InvalidInput, NetaclawError
 
 
 class MemoryCommand(BaseCommand):
     """A command on one agent's memories; an error of the product ends it with its sentence and exit code 1."""
+
+    door: ClassVar[Door] = Door.COMMAND
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--agent", "-a", required=True, help=_("the agent's name"))
@@ -31,7 +35,8 @@ class MemoryCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self.run(**options)
+            with acting_as(self.door, _account()):
+                self.run(**options)
         except NetaclawError as error:
             raise CommandError(error.message) from None
 
@@ -57,6 +62,14 @@ class MemoryCommand(BaseCommand):
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         Console(file=cast(IO[str], self.stdout), highlight=False).print(table)
+
+
+def _account() -> str:
+    """Who runs the command; some containers have no name for their user."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def as_json(memory: MemoryEntry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of the memory: types, each agent's memory settings, API tokens, and the memories of both backends."""
+"""The tables of the memory: types, each agent's memory settings, API tokens, memories and their changes."""
 
 from memory_app.models.config import (
     MemoryConfig,
@@ -8,6 +8,7 @@ from memory_app.models.config import (
     named_databases,
     validate_sqlite_path,
 )
+from memory_app.models.history import MemoryChange
 from memory_app.models.rows import Memory, MemoryRow, MetadataEncoder, SqliteMemory
 from memory_app.models.tokens import ApiToken, validate_future
 from memory_app.models.types import (
@@ -23,6 +24,7 @@ __all__ = [
     "BUILTIN_TYPES",
     "ApiToken",
     "Memory",
+    "MemoryChange",
     "MemoryConfig",
     "MemoryRow",
     "MemoryType",

@@ -54,6 +54,10 @@ class MemoryProvider(ABC):
         """`save` for each draft, all of them or, when the store fails, none."""
 
     @abstractmethod
+    def find_twin(self, draft: MemoryDraft) -> MemoryEntry | None:
+        """The memory that makes this one a duplicate."""
+
+    @abstractmethod
     def update(
         self,
         scope: Scope,
@@ -66,7 +70,8 @@ class MemoryProvider(ABC):
 
         Raises MemoryNotFound outside the scope, Refused for a shared memory in a user's scope, and Conflict, with the
         current memory, when it is no longer the expected one. The new `updated_at` is strictly later than the old.
-        `check` is shown the memory that would be changed, and refuses by what it raises.
+        `check` is shown the memory that would be changed, and refuses by what it raises. Another user may be given only
+        in a scope of all users.
         """
 
     @abstractmethod

@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar
 
-from django.db import Error, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
 from django.db.models import Count, F, Max, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
@@ -15,7 +16,9 @@ from django.utils.translation import gettext as _
 
 from memory_app.analysis import Kind, Prefixes, Query, owner_prefixes, parse_query
 from memory_app.contracts import (
+    UNSET,
     AgentStatistics,
+    Change,
     Hit,
     MemoryChanges,
     MemoryDraft,
@@ -53,6 +56,7 @@ class RowProvider(MemoryProvider):
 
     def __init__(self) -> None:
         self.fence: Callable[[], None] = _let_pass
+        self.journal: Callable[[Sequence[Change]], None] | None = None
 
     @abstractmethod
     def _opened(self, *, write: bool, seconds: float | None = None) -> AbstractContextManager[str]:
@@ -97,6 +101,18 @@ class RowProvider(MemoryProvider):
     def _enter(self, alias: str) -> None:
         """Makes `wait_for_writers` wait for this transaction, where its beginning alone doesn't."""
 
+    def _tell(self, alias: str, changes: Sequence[Change]) -> None:
+        """Told in the transaction itself where the journal is in the same database, else when it is committed.
+
+        Waiting for the main database's lock while holding the store's could wait for ever.
+        """
+        if self.journal is None or not changes:
+            return
+        if alias == DEFAULT_DB_ALIAS:
+            self.journal(changes)
+        else:
+            transaction.on_commit(partial(self.journal, changes), using=alias, robust=True)
+
     def may_retry(self, error: Error) -> bool:
         """Whether the whole operation may succeed when it is run again."""
         return False
@@ -120,6 +136,7 @@ class RowProvider(MemoryProvider):
                 first.setdefault(_identity(row), row)
             new = [row for row in first.values() if row.pk is None]
             self._insert(rows, new)
+            self._tell(rows.db, [Change(None, row.entry()) for row in new])
             created = {id(row) for row in new}
             outcomes = [Outcome.CREATED if id(row) in created else Outcome.DUPLICATE for row in saved]
             return [
@@ -132,6 +149,12 @@ class RowProvider(MemoryProvider):
             cursor.execute(self.twin_query, [*_identity(draft), draft.content])
             found = cursor.fetchone()
         return rows.get(pk=found[0]) if found else None
+
+    @operation
+    def find_twin(self, draft: MemoryDraft) -> MemoryEntry | None:
+        with self.reading() as rows:
+            row = self._twin(rows, draft)
+            return row.entry() if row else None
 
     def _row(self, draft: MemoryDraft) -> MemoryRow:
         created = draft.created_at or timezone.now()
@@ -157,14 +180,18 @@ class RowProvider(MemoryProvider):
         expected: datetime | None = None,
         check: Callable[[MemoryEntry], None] | None = None,
     ) -> MemoryEntry:
+        if changes.user_id is not UNSET and not scope.everyone:
+            raise Refused(_("Only an operator may give a memory to another user."))
         with self.writing() as rows:
             for _attempt in range(BLIND_ATTEMPTS):
                 row = self._writable(rows, scope, memory_id)
                 if expected is not None and row.updated_at != expected:
                     raise _conflict(row)
+                before = row.entry()
                 if check:
-                    check(row.entry())
+                    check(before)
                 if self._write(rows, row, changes):
+                    self._tell(rows.db, [Change(before, row.entry())])
                     return row.entry()
             raise _conflict(self._writable(rows, scope, memory_id))
 
@@ -198,10 +225,10 @@ class RowProvider(MemoryProvider):
             owned = rows.filter(agent_name=scope.agent_name, pk__in=list(memory_ids))
             if not scope.everyone:
                 owned = owned.filter(user_id=scope.user_id)
-            if expected is not None:
-                versions = dict(owned.select_for_update().values_list("pk", "updated_at"))
-                owned = rows.filter(pk__in=[key for key, version in versions.items() if expected.get(key) == version])
-            return owned.delete()[0]
+            found = [row.entry() for row in owned.select_for_update().defer("terms")]
+            doomed = [memory for memory in found if expected is None or expected.get(memory.id) == memory.updated_at]
+            self._tell(rows.db, [Change(memory, None) for memory in doomed])
+            return rows.filter(pk__in=[memory.id for memory in doomed]).delete()[0] if doomed else 0
 
     @operation
     def list(self, scope: Scope, type: str = "", limit: int = 10) -> Sequence[MemoryEntry]:

@@ -92,6 +92,16 @@ def count(provider: RowProvider, agent_name: str) -> int:
     return operation_of(provider, run)
 
 
+def ids(provider: RowProvider, agent_name: str) -> list[int]:
+    """The ids of the agent's rows, in their order."""
+
+    def run() -> list[int]:
+        with provider.writing() as rows:
+            return list(rows.filter(agent_name=agent_name).order_by("id").values_list("id", flat=True))
+
+    return operation_of(provider, run)
+
+
 def any_taken(provider: RowProvider, ids: Collection[int]) -> bool:
     """Whether the store uses any of these ids."""
 
@@ -102,21 +112,25 @@ def any_taken(provider: RowProvider, ids: Collection[int]) -> bool:
     return operation_of(provider, run)
 
 
-def remove(provider: RowProvider, agent_name: str, limit: int = BATCH) -> int:
-    """Deletes up to `limit` rows of the agent; returns how many there were."""
+def remove(provider: RowProvider, agent_name: str, user_id: str | None = None) -> int:
+    """Deletes up to BATCH rows of the agent, or of one user of it; returns how many there were."""
 
     def run() -> int:
         with provider.writing() as rows:
-            ids = list(rows.filter(agent_name=agent_name).order_by("id").values_list("id", flat=True)[:limit])
+            owned = rows.filter(agent_name=agent_name)
+            owned = owned if user_id is None else owned.filter(user_id=user_id)
+            ids = list(owned.order_by("id").values_list("id", flat=True)[:BATCH])
             return rows.filter(pk__in=ids).delete()[0] if ids else 0
 
     return operation_of(provider, run)
 
 
-def remove_all(provider: RowProvider, agent_name: str, advance: Callable[[int], None] | None = None) -> int:
-    """Deletes all rows of the agent, in batches, telling `advance` of each; returns how many there were."""
+def remove_all(
+    provider: RowProvider, agent_name: str, advance: Callable[[int], None] | None = None, user_id: str | None = None
+) -> int:
+    """Deletes all rows of the agent, or of one user of it, in batches, telling `advance` of each; returns how many."""
     deleted = 0
-    while removed := remove(provider, agent_name):
+    while removed := remove(provider, agent_name, user_id):
         deleted += removed
         if advance:
             advance(removed)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from rich.progress import Progress
 
 from memory_app import registry, services
+from memory_app.acting import Door
 from memory_app.importing import Line, read_lines
 from memory_app.management.progress import progress_bar
 from memory_app.management.terminal import MemoryCommand
@@ -24,6 +25,8 @@ class Command(MemoryCommand):
         "Imports memories from a JSON Lines file: one object a line with content, and optionally user, type, name, "
         "description, metadata and createdAt. Lines that are there already are passed over, so it can be run again."
     )
+
+    door = Door.IMPORT
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help=_("the file; UTF-8, one JSON object a line"))

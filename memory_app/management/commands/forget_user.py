@@ -1,0 +1,31 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils.translation import gettext as _
+
+from memory_app import forgetting
+from memory_app.management.terminal import MemoryCommand
+
+
+class Command(MemoryCommand):
+    help = _("Erases everything of a user, memories and history, in one agent or in all of them; prints a receipt.")
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user", help=_("the user's id"))
+        whose = parser.add_mutually_exclusive_group(required=True)
+        whose.add_argument("--agent", "-a", help=_("the agent's name"))
+        whose.add_argument("--everywhere", action="store_true", help=_("in all agents"))
+        self.add_json(parser)
+
+    def run(self, **options: Any) -> None:
+        receipts = forgetting.forget(options["user"], options["agent"])
+        if options["json"]:
+            self.print_json(
+                [{"agentName": r.agent_name, "memories": r.memories, "changes": r.changes} for r in receipts]
+            )
+        else:
+            rows = [[receipt.agent_name, str(receipt.memories), str(receipt.changes)] for receipt in receipts]
+            self.print_table([_("agent"), _("memories"), _("changes")], rows, wide=0)
+        if problems := [f"{receipt.agent_name}: {receipt.problem}" for receipt in receipts if receipt.problem]:
+            raise CommandError("\n".join([*problems, _("Not everything was erased; run it again.")]))
