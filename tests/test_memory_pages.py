@@ -1,13 +1,12 @@
 """Adding, editing and deleting memories in the console, and the recall preview."""
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from agents_app.services import create_agent
 from memory_app import search, services
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
-from memory_app.models import MemoryConfig, MemoryType
+from memory_app.models import MemoryChange, MemoryConfig, MemoryType
 from memory_app.prompt import memory_context
 from tests.conftest import draft
 from tests.test_admin import LIST, form
@@ -65,7 +64,7 @@ def test_it_writes_nothing_when_nothing_was_changed(console, memory):
     response = console.post(address(memory), opened(console, memory), follow=True)
     assert "No change: nothing was written." in text_of(response)
     assert now(memory) == memory
-    assert not LogEntry.objects.exists()
+    assert not MemoryChange.objects.filter(action="updated").exists()
 
 
 def test_it_edits_metadata_as_json(console, memory):
@@ -108,7 +107,7 @@ def test_it_shows_both_sides_of_a_conflict_and_merges_what_it_can(console, memor
     assert console.post(address(memory), merged.dict()).status_code == 302
     saved = now(memory)
     assert (saved.content, saved.description, saved.name, saved.metadata) == ("theirs", "mine", "my title", METADATA)
-    assert LogEntry.objects.count() == 1
+    assert MemoryChange.objects.filter(action="updated", door="console").count() == 1
 
 
 def test_it_can_conflict_again(console, memory):
@@ -180,15 +179,7 @@ def test_it_deletes_one_memory_and_remembers_that(console, memory):
     console.post(path, {"post": "yes"})
     assert now(memory) is None
     assert search.page(PageQuery()).total == 1
-    assert LogEntry.objects.get().object_id == f"helper:{memory.id}"
-
-
-def test_it_shows_the_history_of_this_memory_only(console, memory):
-    console.post(address(memory), opened(console, memory) | {"description": "new"})
-    page = text_of(console.get(address(memory).replace("change", "history")))
-    assert "Changed" in page
-    other = services.save(draft("other")).memory
-    assert "Changed" not in text_of(console.get(address(other).replace("change", "history")))
+    assert MemoryChange.objects.get(action="deleted").memory_id == memory.id
 
 
 def test_it_shows_a_reader_the_same_page_without_a_form(client, django_user_model, memory):

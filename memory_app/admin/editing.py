@@ -1,12 +1,9 @@
 """Adding, editing and deleting a memory in the console; no edit is lost."""
 
-import json
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import helpers
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -117,25 +114,3 @@ class MemoryEditing(ErrorsAsMessages):
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         services.delete(Scope.all_users(obj.agent_name), [obj.number])
-
-    # the log: ids repeat from store to store, references don't
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
-        return _log(request, obj, ADDITION, message)
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry | None:  # type: ignore[override]
-        return None if getattr(request, "nothing_changed", False) else _log(request, obj, CHANGE, message)
-
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
-        return [_log(request, item, DELETION, "") for item in queryset]
-
-
-def _log(request: HttpRequest, row: Any, flag: int, message: Any) -> LogEntry:
-    return LogEntry.objects.create(
-        user_id=int(request.user.pk or 0),
-        content_type_id=ContentType.objects.get_for_model(Memory).pk,
-        object_id=row.pk,
-        object_repr=str(row)[:200],
-        action_flag=flag,
-        change_message=message if isinstance(message, str) else json.dumps(message),
-    )

@@ -6,15 +6,21 @@ from django.contrib import admin
 from django.urls import path
 
 from memory_app.admin.editing import MemoryEditing
+from memory_app.admin.forget import forget_view
+from memory_app.admin.history import MemoryHistory
 from memory_app.admin.listing import MemoryListing
 from memory_app.admin.preview import preview_view
 from memory_app.models import Memory
 
 
 @admin.register(Memory)
-class MemoryAdmin(MemoryListing, MemoryEditing):
+class MemoryAdmin(MemoryListing, MemoryHistory, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        preview = self.admin_site.admin_view(preview_view)
-        return [path("preview/", preview, name="memory_app_memory_preview"), *super().get_urls()]
+        preview, forget = (self.admin_site.admin_view(view) for view in (preview_view, forget_view))
+        return [
+            path("preview/", preview, name="memory_app_memory_preview"),
+            path("forget/", forget, name="memory_app_memory_forget"),
+            *super().get_urls(),
+        ]
