@@ -182,7 +182,7 @@ class _Part:
 def _part(provider: RowProvider, query: PageQuery, limit: int) -> _Part:
     unindexed = provider.unindexed(query.keyword) if query.keyword.strip() else ()
     total = provider.count(query)
-    return _Part(provider, total, provider.keys(query, limit) if total else (), unindexed)
+    return _Part(provider, total, provider.keys(query, min(limit, total)) if total else (), unindexed)
 
 
 def _each_store(
