@@ -267,12 +267,22 @@ SORT_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """An operator's list request: empty tuples mean no filter; every word of `keyword` must occur as a substring."""
+    """An operator's list request: empty tuples mean no filter; every word of `keyword` must occur as a substring.
+
+    `shared` leaves the shared memories alone, or everything but them. A time belongs to a range from its beginning on,
+    and no longer at its end; None is an open end.
+    """
 
     agent_names: tuple[str, ...] = ()
     user_ids: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
     without_agents: tuple[str, ...] = ()
+    shared: bool | None = None
+    updated_from: datetime | None = None
+    updated_before: datetime | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
     keyword: str = ""
     page: int = 1
     size: int = 20
@@ -306,10 +316,21 @@ class AgentStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of memories over one or more stores; `unavailable` names the stores that could not be read."""
+    """One page of memories over one or more stores; `unavailable` names the stores that could not be read.
+
+    `stores` is how many were asked. `unindexed` holds, for each backend that was searched, the words for which every
+    row had to be read.
+    """
 
     rows: tuple[tuple[str, MemoryEntry], ...]
     page: int
     size: int
     total: int
     unavailable: tuple[str, ...] = ()
+    stores: int = 1
+    unindexed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether no store at all could be read."""
+        return bool(self.unavailable) and len(self.unavailable) == self.stores

@@ -1,5 +1,7 @@
 """How memories and types are filtered, declared once for the API and the console."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -9,7 +11,8 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from memory_app.contracts import clean_text
+from memory_app.contracts import Backend, clean_text
+from memory_app.days import days_of
 from memory_app.exceptions import InvalidInput
 from memory_app.merged import MergedRows
 from memory_app.models import MemoryType
@@ -59,6 +62,47 @@ class Flag(django_filters.Filter):
 
     field_class = FlagField
 
+    def filter(self, qs: Any, value: Any) -> Any:
+        return qs if value is None else qs.filter(**{str(self.field_name): value})
+
+
+class BackendsField(ValuesField):
+    """Stores of one backend, or of several."""
+
+    def to_python(self, value: Any) -> tuple[str, ...]:
+        values = super().to_python(value)
+        if not set(values) <= set(Backend):
+            raise forms.ValidationError(_("Give mysql or sqlite."))
+        return values
+
+
+class Backends(Values):
+    """Kept in a backend, or in any of several: the stores of others are not asked."""
+
+    field_class = BackendsField
+
+
+class DaysField(forms.Field):
+    """A range of days (memory_app.days) as its first moment and the first one after it; nothing means no filter."""
+
+    def to_python(self, value: Any) -> tuple[datetime | None, datetime | None]:
+        if value in (None, ""):
+            return None, None
+        try:
+            return days_of(value if isinstance(value, str) else repr(value)).times()
+        except InvalidInput as error:
+            raise forms.ValidationError(error.message) from None
+
+
+class Days(django_filters.Filter):
+    """On one of some days."""
+
+    field_class = DaysField
+
+    def filter(self, qs: Any, value: Any) -> Any:
+        begin, end = value
+        return qs.filter(**{f"{self.field_name}_from": begin, f"{self.field_name}_before": end})
+
 
 class KeyWord(Values):
     """Every word must occur as a substring."""
@@ -81,11 +125,15 @@ class Words(Values):
 
 
 class MemoryFilter(django_filters.FilterSet):
-    """Filters of memories over all stores: each takes a value or several; keyWord words must all occur."""
+    """Filters of memories over all stores: names take a value or several; keyWord words must all occur."""
 
     agentName = Values(field_name="agent_names")
     userId = Values(field_name="user_ids")
     type = Values(field_name="types")
+    backend = Backends(field_name="backends")
+    shared = Flag(field_name="shared")
+    updated = Days(field_name="updated")
+    created = Days(field_name="created")
     keyWord = KeyWord(field_name="keyword")
 
     def filter_queryset(self, queryset: Any) -> Any:
@@ -99,6 +147,13 @@ def filtered(values: Any, rows: MergedRows | None = None) -> MergedRows:
     everything: Any = rows if rows is not None else MergedRows()
     found: MergedRows = left_by(MemoryFilter(data=values, queryset=everything))
     return found
+
+
+def filtered_leniently(values: Mapping[str, Any]) -> tuple[MergedRows, dict[str, str]]:
+    """The memories that the good ones of the values leave, and what is wrong with each of the others."""
+    chosen = MemoryFilter(data=values, queryset=MergedRows())  # type: ignore[arg-type]
+    problems = {name: " ".join(errors) for name, errors in chosen.errors.items()}
+    return filtered({name: value for name, value in values.items() if name not in problems}), problems
 
 
 def left_by(chosen: django_filters.FilterSet) -> Any:

@@ -2,14 +2,20 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from time import perf_counter
+from typing import TypeVar
 
 from django.conf import settings
+from django.core.cache import cache
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory_app import registry
+from memory_app.answering import SILENT_SECONDS, answering
 from memory_app.contracts import (
     AgentStatistics,
     Hit,
@@ -22,9 +28,13 @@ from memory_app.contracts import (
 from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, StoreUnavailable, UnknownAgent
 from memory_app.models import MemoryConfig
 from memory_app.prompt import memory_context
-from memory_app.providers.base import MemoryProvider, SortKey
+from memory_app.providers.base import SortKey
+from memory_app.providers.rows import RowProvider
 
 MAX_MESSAGE = 4_000
+STATS = "memory_app.search.stats"
+FRESH_SECONDS = 30
+Found = TypeVar("Found")
 logger = logging.getLogger(__name__)
 
 
@@ -129,43 +139,101 @@ def _hits_in_time(config: MemoryConfig, scope: Scope, message: str) -> Sequence[
 
 
 def page(query: PageQuery) -> Page:
-    """One page of memories over the stores of the named agents, or over all stores: one query a store, merged.
+    """One page of memories over the stores of the named agents, or over all stores, merged.
 
     Totals are exact for the stores that answered; `unavailable` names the others.
     """
-    homes = registry.homes(query.agent_names)
-    providers = [home.provider for home in homes]
-    totals: list[int] = []
-    keys: list[tuple[SortKey, int]] = []
+    parts, unavailable, stores = _each_store(query, partial(_part, limit=query.start + query.size))
+    keys = sorted(((key, number) for number, part in enumerate(parts) for key in part.keys), reverse=query.descending)
+    found = _load(parts, keys[query.start : query.start + query.size])
+    lost = [number for number, entries in found.items() if entries is None]
+    rows = [
+        (parts[number].provider.backend, entries[key.id])
+        for key, number in keys[query.start : query.start + query.size]
+        if (entries := found[number]) is not None and key.id in entries
+    ]
+    return Page(
+        tuple(rows),
+        query.page,
+        query.size,
+        sum(part.total for number, part in enumerate(parts) if number not in lost),
+        (*unavailable, *(parts[number].provider.label for number in lost)),
+        stores,
+        _unindexed(parts) if query.keyword.strip() else {},
+    )
+
+
+def count(query: PageQuery) -> tuple[int, bool]:
+    """How many memories the filters leave in the stores that answered, and whether all of them did."""
+    counts, unavailable, _stores = _each_store(query, RowProvider.count)
+    return sum(counts), not unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one store has of a list."""
+
+    provider: RowProvider
+    total: int
+    keys: Sequence[SortKey]
+    unindexed: Sequence[str]
+
+
+def _part(provider: RowProvider, query: PageQuery, limit: int) -> _Part:
+    unindexed = provider.unindexed(query.keyword) if query.keyword.strip() else ()
+    total = provider.count(query)
+    return _Part(provider, total, provider.keys(query, min(limit, total)) if total else (), unindexed)
+
+
+def _each_store(
+    query: PageQuery, read: Callable[[RowProvider, PageQuery], Found]
+) -> tuple[list[Found], list[str], int]:
+    """What is read in each store that the query asks, the names of those that failed, and how many were asked."""
+    homes = [home for home in registry.homes(query.agent_names) if _asks(query, home)]
+    found: list[Found] = []
     unavailable: list[str] = []
-    for position, home in enumerate(homes):
+    for home in homes:
         try:
-            asked = _of_its_agents(home, query)
-            totals.append(home.provider.count(asked))
-            keys += [(key, position) for key in home.provider.keys(asked, query.start + query.size)]
+            with answering(home.provider) as present:
+                found.append(read(home.provider, _of_its_agents(home, present, query)))
         except StoreUnavailable:
             unavailable.append(home.provider.label)
-    keys.sort(reverse=query.descending)
-    rows = _load(providers, keys[query.start : query.start + query.size])
-    return Page(tuple(rows), query.page, query.size, sum(totals), tuple(unavailable))
+    return found, unavailable, len(homes)
 
 
-def _of_its_agents(home: registry.Home, query: PageQuery) -> PageQuery:
+def _asks(query: PageQuery, home: registry.Home) -> bool:
+    return not query.backends or home.provider.backend in query.backends
+
+
+def _of_its_agents(home: registry.Home, present: Collection[str], query: PageQuery) -> PageQuery:
     """Rows of agents that live elsewhere, or nowhere, are not to be seen: they can't be addressed."""
     if query.agent_names:
         return replace(query, agent_names=tuple(sorted(home.agents)))
-    strangers = set(home.provider.agent_names()) - home.agents
-    return replace(query, without_agents=tuple(sorted(strangers)))
+    return replace(query, without_agents=tuple(sorted(set(present) - home.agents)))
 
 
-def _load(providers: Sequence[MemoryProvider], keys: Sequence[tuple[SortKey, int]]) -> list[tuple[str, MemoryEntry]]:
+def _load(
+    parts: Sequence[_Part], keys: Sequence[tuple[SortKey, int]]
+) -> Mapping[int, Mapping[int, MemoryEntry] | None]:
+    """The memories of each store by id; None for a store that failed since it told their keys."""
     wanted: dict[int, list[int]] = defaultdict(list)
-    for key, position in keys:
-        wanted[position].append(key.id)
-    found = {position: providers[position].entries(ids) for position, ids in wanted.items()}
-    return [
-        (providers[position].backend, found[position][key.id]) for key, position in keys if key.id in found[position]
-    ]
+    for key, number in keys:
+        wanted[number].append(key.id)
+    found: dict[int, Mapping[int, MemoryEntry] | None] = {}
+    for number, ids in wanted.items():
+        try:
+            found[number] = parts[number].provider.entries(ids)
+        except StoreUnavailable:
+            found[number] = None
+    return found
+
+
+def _unindexed(parts: Sequence[_Part]) -> Mapping[str, tuple[str, ...]]:
+    """For each backend that was searched, the words that its stores had to read every row for."""
+    words: dict[str, dict[str, None]] = {part.provider.backend: {} for part in parts}
+    for part in parts:
+        words[part.provider.backend] |= dict.fromkeys(part.unindexed)
+    return {backend: tuple(found) for backend, found in words.items()}
 
 
 def stats() -> Sequence[AgentStatistics]:
@@ -177,7 +245,8 @@ def stats() -> Sequence[AgentStatistics]:
     for home in registry.homes():
         backend = home.provider.backend
         try:
-            counted = {row.agent_name: row for row in home.provider.stats()}
+            with answering(home.provider):
+                counted = {row.agent_name: row for row in home.provider.stats()}
             nothing = 0
         except StoreUnavailable:
             counted, nothing = {}, None
@@ -185,6 +254,22 @@ def stats() -> Sequence[AgentStatistics]:
             counted.get(name) or AgentStatistics(name, backend, nothing, {}, nothing, None) for name in home.agents
         ]
     return sorted(rows, key=lambda row: row.agent_name)
+
+
+def cached_stats() -> tuple[Sequence[AgentStatistics], datetime]:
+    """`stats`, at most FRESH_SECONDS old, and when they were taken; a store that failed is asked again sooner."""
+    found: tuple[Sequence[AgentStatistics], datetime] | None = cache.get(STATS)
+    if found is None:
+        taken_at = timezone.now()
+        found = stats(), taken_at
+        complete = all(row.count is not None for row in found[0])
+        cache.set(STATS, found, FRESH_SECONDS if complete else SILENT_SECONDS)
+    return found
+
+
+def forget_stats() -> None:
+    """Makes the next `cached_stats` count anew: whoever has just written must see it."""
+    cache.delete(STATS)
 
 
 def backend_of(agent_name: str) -> str:

@@ -16,7 +16,7 @@ MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path
 ORDER = [
     ["memory_app.exceptions"],
     ["memory_app.contracts", "memory_app.acting"],
-    ["memory_app.paths", "memory_app.stopwords", "memory_app.metadata_schema"],
+    ["memory_app.paths", "memory_app.stopwords", "memory_app.metadata_schema", "memory_app.days"],
     ["memory_app.models"],
     ["memory_app.analysis", "memory_app.prompt"],
     ["memory_app.ranking", "memory_app.indexing"],
@@ -30,6 +30,7 @@ ORDER = [
     ["memory_app.providers.sqlite", "memory_app.providers.mysql"],
     ["memory_app.providers.transfer"],
     ["memory_app.registry", "memory_app.history"],
+    ["memory_app.answering"],
     ["memory_app.services", "memory_app.search", "memory_app.moving"],
     ["memory_app.restoring", "memory_app.forgetting"],
     ["memory_app.tools", "memory_app.merged"],

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from memory_app import search
 from memory_app.exceptions import Conflict, NetaclawError
 from memory_app.models import MemoryConfig
 
@@ -28,6 +29,8 @@ class ErrorsAsMessages(admin.ModelAdmin):
     def _told(self, request: HttpRequest, view: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             response: HttpResponse = view(request, *args, **kwargs)
+            if request.method == "POST":
+                search.forget_stats()
         except Conflict:
             raise  # has a page of its own
         except NetaclawError as error:

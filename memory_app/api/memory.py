@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory_app import search, services
-from memory_app.contracts import AgentStatistics, MemoryChanges, MemoryDraft, MemoryEntry, Scope
+from memory_app.contracts import AgentStatistics, Backend, MemoryChanges, MemoryDraft, MemoryEntry, Scope
 from memory_app.exceptions import InvalidInput
 from memory_app.filters import filtered
 from memory_app.tools import title_of
@@ -18,6 +18,7 @@ from netaclaw.cool import CoolView, memory_row, ok, shown_time, sorting, version
 from netaclaw.crud import Action, Column, Entity, each, ids_of, page_numbers, required_id
 from netaclaw.openapi import (
     ANY_OBJECT,
+    FLAG,
     ID,
     IDS,
     MEMORY,
@@ -67,6 +68,10 @@ WRITABLE = {
     "description": TEXT,
     "metadata": nullable(ANY_OBJECT),
 }
+DAYS = (
+    "Days in the installation's time zone: today, 7d, 30d, 90d, a day such as 2026-11-03, or a range such as"
+    " 2026-11-01..2026-11-30, of which either end may be left out."
+)
 CHANGEABLE = ("name", "content", "description", "type", "metadata")
 
 
@@ -81,6 +86,10 @@ class Page(CoolView):
             agentName=one_or_many(TEXT),
             userId=one_or_many(TEXT),
             type=one_or_many(TEXT),
+            backend=one_or_many({"type": "string", "enum": list(Backend)}),
+            shared=nullable(FLAG) | {"description": "The shared memories alone, or everything but them."},
+            updated=nullable(TEXT) | {"description": DAYS},
+            created=nullable(TEXT) | {"description": DAYS},
             keyWord={"type": "string", "description": "Every word must occur in title, text or description."},
         ),
         data=page_of(MEMORY),

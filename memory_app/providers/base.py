@@ -106,6 +106,10 @@ class MemoryProvider(ABC):
         """The sort keys of the first `limit` memories, for merging several stores."""
 
     @abstractmethod
+    def unindexed(self, keyword: str) -> Sequence[str]:
+        """The words of an operator's search for which every row is read, because no index can tell who holds them."""
+
+    @abstractmethod
     def entries(self, memory_ids: Collection[int]) -> Mapping[int, MemoryEntry]:
         """The memories of these ids, whoever owns them; for ids that came out of `keys`."""
 

@@ -159,11 +159,14 @@ class MysqlProvider(RowProvider):
             found |= Q(RawSQL(f"LOWER({name}) COLLATE {BINARY} LIKE %s", [pattern], output_field=BooleanField()))
         return found
 
-    def _narrowed(self, rows: QuerySet[Any], word: str) -> QuerySet[Any]:
+    def _is_indexed(self, word: str, alias: str) -> bool:
         """Letters and digits only, two at least: nothing of the user's text can be an operator of the boolean mode."""
-        connection = connections[rows.db]
+        connection = connections[alias]
         usable = len(word) >= 2 and word.isalnum() and not connection.in_atomic_block
-        return _matching(rows, NGRAM, f'"{word}"') if usable and _has_index(connection, "ft_content") else rows
+        return usable and _has_index(connection, "ft_content")
+
+    def _narrowed(self, rows: QuerySet[Any], word: str) -> QuerySet[Any]:
+        return _matching(rows, NGRAM, f'"{word}"') if self._is_indexed(word, rows.db) else rows
 
     def _statistics(self, query: Query, owners: Sequence[Prefixes], rows: QuerySet[Any]) -> Statistics | None:
         """The index doesn't know the rows of an open transaction, so inside one the rows themselves are read."""

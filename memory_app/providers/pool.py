@@ -113,7 +113,7 @@ class StorePool:
             if connection.connection is None:
                 self._full_text[connection.alias] = sqlite_schema.bring_up_to_date(connection)
         elif connection.alias not in self._ready:
-            if seconds is not None and not sqlite_schema.is_current(connection):
+            if seconds is not None and not _is_current(connection, seconds):
                 threading.Thread(target=self._upgrade, args=(path,), daemon=True).start()
                 raise StoreUnavailable(_("The SQLite file is being upgraded; its memories are there in a while."))
             with self._preparing[connection.alias]:
@@ -157,6 +157,16 @@ class StorePool:
         for connection in idle:
             self._idle.pop(connection)
             connection.close()
+
+
+def _is_current(connection: BaseDatabaseWrapper, seconds: float) -> bool:
+    """Asked with the caller's patience; a file that is locked for longer raises the database's error."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout={max(1, int(seconds * 1000))}")
+        try:
+            return sqlite_schema.is_current(connection)
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
 
 
 def _identity(path: Path) -> FileIdentity:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from memory_app.analysis import Kind, Prefixes, Query, owner_prefixes, parse_query
 from memory_app.contracts import (
     UNSET,
+    SHARED,
     AgentStatistics,
     Change,
     Hit,
@@ -57,10 +58,15 @@ class RowProvider(MemoryProvider):
     def __init__(self) -> None:
         self.fence: Callable[[], None] = _let_pass
         self.journal: Callable[[Sequence[Change]], None] | None = None
+        self.patience: float | None = None
 
     @abstractmethod
     def _opened(self, *, write: bool, seconds: float | None = None) -> AbstractContextManager[str]:
         """Opens the store in this thread and yields its database alias; `seconds` bounds what a query may take."""
+
+    @abstractmethod
+    def _is_indexed(self, word: str, alias: str) -> bool:
+        """Whether an index of the open store tells which rows hold the word."""
 
     @abstractmethod
     def _contains(self, word: str) -> Q:
@@ -82,8 +88,8 @@ class RowProvider(MemoryProvider):
 
     @contextmanager
     def reading(self, seconds: float | None = None) -> Iterator[QuerySet[Any]]:
-        """The store's rows, for reading; `seconds` bounds what a query may take."""
-        with self._opened(write=False, seconds=seconds) as alias:
+        """The store's rows, for reading; `seconds`, or the provider's patience, bounds what a query may take."""
+        with self._opened(write=False, seconds=seconds or self.patience) as alias:
             yield self.model._default_manager.using(alias)
 
     @contextmanager
@@ -301,6 +307,11 @@ class RowProvider(MemoryProvider):
             return [SortKey(*pair) for pair in found.values_list(query.order, "id")[:limit]]
 
     @operation
+    def unindexed(self, keyword: str) -> Sequence[str]:
+        with self.reading() as rows:
+            return [word for word in keyword.split() if not self._is_indexed(word, rows.db)]
+
+    @operation
     def entries(self, memory_ids: Collection[int]) -> Mapping[int, MemoryEntry]:
         with self.reading() as rows:
             return {key: row.entry() for key, row in rows.defer("terms").in_bulk(list(memory_ids)).items()}
@@ -350,6 +361,15 @@ class RowProvider(MemoryProvider):
         found = rows.filter(**{f"{name}__in": values for name, values in wanted.items() if values})
         if query.without_agents:
             found = found.exclude(agent_name__in=query.without_agents)
+        if query.shared is not None:
+            found = found.filter(user_id=SHARED) if query.shared else found.exclude(user_id=SHARED)
+        bounds = {
+            "updated_at__gte": query.updated_from,
+            "updated_at__lt": query.updated_before,
+            "created_at__gte": query.created_from,
+            "created_at__lt": query.created_before,
+        }
+        found = found.filter(**{bound: time for bound, time in bounds.items() if time is not None})
         for word in query.keyword.split():
             found = self._narrowed(found.filter(self._contains(word)), word)
         return found

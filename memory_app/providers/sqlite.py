@@ -63,9 +63,12 @@ class SqliteProvider(RowProvider):
                 with _time_limit(connections[alias], seconds):
                     yield alias
 
+    def _is_indexed(self, word: str, alias: str) -> bool:
+        return len(word) >= TRIGRAM and POOL.full_text(alias)
+
     def _contains(self, word: str) -> Q:
         """By the trigram index from three characters on; shorter words by LIKE, whose case folding knows ASCII only."""
-        if len(word) >= TRIGRAM and POOL.full_text(POOL.current_alias()):
+        if self._is_indexed(word, POOL.current_alias()):
             phrase = '"' + word.replace('"', '""') + '"'
             return Q(pk__in=RawSQL("SELECT rowid FROM memory_fts WHERE memory_fts MATCH %s", [phrase]))
         found = Q()

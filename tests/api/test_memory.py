@@ -1,13 +1,16 @@
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from agents_app.services import create_agent
 from memory_app import search, services
 from memory_app.contracts import PageQuery, Scope
 from memory_app.models import default_backend
+from memory_app.providers.sqlite import SqliteProvider
 from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
@@ -129,8 +132,68 @@ def test_it_filters_by_value_and_by_array(api):
         ({"keyWord": "花"}, 3),
         ({"keyWord": "花 猫"}, 0),
         ({"agentName": None, "type": "", "userId": "", "keyWord": None}, 3),
+        ({"shared": True}, 1),
+        ({"shared": "0"}, 2),
+        ({"shared": 1, "userId": "bob"}, 0),
+        ({"backend": default_backend()}, 3),
+        ({"backend": ["mysql", "sqlite"], "shared": None, "updated": "", "created": None}, 3),
     ):
         assert data(post(api, PAGE, filters))["pagination"]["total"] == number
+
+
+@pytest.mark.parametrize(
+    ("days", "found"),
+    [
+        ("2026-03-01", ["first minute", "last minute"]),
+        ("2026-02-28..2026-03-01", ["the day before", "first minute", "last minute"]),
+        ("2026-03-02..", ["the day after"]),
+        ("..2026-02-28", ["the day before"]),
+        ("today", []),
+    ],
+)
+def test_it_filters_by_days_of_the_installations_zone(api, settings, days, found):
+    settings.TIME_ZONE = "Asia/Shanghai"
+    times = ((28, 15, 59), (28, 16, 0), (1, 15, 59), (1, 16, 0))
+    for name, (day, hour, minute) in zip(("the day before", "first minute", "last minute", "the day after"), times, strict=True):
+        time = datetime(2026, 2 if day == 28 else 3, day, hour, minute, tzinfo=UTC)
+        services.save(draft(name, created_at=time))
+    for field in ("updated", "created"):
+        page = data(post(api, PAGE, {field: days, "order": "createdAt", "sort": "asc"}))
+        assert [row["content"] for row in page["list"]] == found
+
+
+def test_it_finds_what_was_written_lately(api):
+    services.save(draft("now"))
+    services.save(draft("week", created_at=timezone.now() - timedelta(days=6)))
+    services.save(draft("month", created_at=timezone.now() - timedelta(days=29)))
+    for days, number in {"today": 1, "7d": 2, "30d": 3, "90d": 3}.items():
+        assert data(post(api, PAGE, {"updated": days}))["pagination"]["total"] == number
+
+
+@pytest.mark.parametrize(
+    ("filters", "sentence"),
+    [
+        ({"updated": "yesterday"}, "updated: Write today, 7d"),
+        ({"created": "2026-02-30"}, "created: Write today, 7d"),
+        ({"created": "20260203"}, "created: Write today, 7d"),
+        ({"created": "9999-12-31"}, "created: Write today, 7d"),
+        ({"created": ".."}, "created: Write today, 7d"),
+        ({"created": ["today"]}, "created: Write today, 7d"),
+        ({"updated": "2026-03-02..2026-03-01"}, "updated: The range ends before it begins"),
+        ({"backend": "oracle"}, "backend: Give mysql or sqlite."),
+        ({"shared": "maybe"}, "shared: Give true or false."),
+    ],
+)
+def test_it_says_what_is_wrong_with_a_filter(api, filters, sentence):
+    code, message = failure(post(api, PAGE, filters))
+    assert code == 1002
+    assert message.startswith(sentence)
+
+
+def test_it_does_not_ask_stores_of_other_backends(file_agent, monkeypatch):
+    monkeypatch.setattr(SqliteProvider, "reading", None)
+    page = search.page(PageQuery(backends=("mysql",)))
+    assert (page.total, page.unavailable) == (0, ())
 
 
 @pytest.mark.parametrize(

@@ -377,6 +377,36 @@ class ProviderContract:
         assert provider.count(PageQuery(agent_names=("helper",), user_ids=("bob",), types=("project",))) == 1
         assert provider.count(PageQuery(user_ids=("",))) == 0
 
+    def test_it_tells_shared_memories_from_those_of_users(self, provider, save):
+        save("1")
+        save("2", SHARED)
+        save("3", SHARED)
+        assert provider.count(PageQuery(shared=True)) == 2
+        assert provider.count(PageQuery(shared=False)) == 1
+        assert provider.count(PageQuery(shared=True, user_ids=("ann",))) == 0
+
+    def test_it_filters_by_when_memories_were_created_and_updated(self, provider, save):
+        begin, middle, end = (datetime(2026, 3, day, tzinfo=UTC) for day in (1, 2, 3))
+        save("old", created_at=begin)
+        edited = save("edited", created_at=middle)
+        provider.update(ANN, edited.id, MemoryChanges(description="x"))
+        assert provider.count(PageQuery(created_from=begin, created_before=middle)) == 1
+        assert provider.count(PageQuery(created_from=begin, created_before=end)) == 2
+        assert provider.count(PageQuery(created_before=begin)) == 0
+        assert provider.count(PageQuery(updated_before=end)) == 1
+        found = provider.page(PageQuery(updated_from=end, created_from=middle)).rows
+        assert [entry.content for _backend, entry in found] == ["edited"]
+
+    def test_it_says_which_words_no_index_can_find(self, provider, save):
+        save("green tea 猫")
+        assert "猫" in provider.unindexed("猫 tea")
+        assert provider.unindexed("  ") == []
+
+    def test_it_reads_within_its_patience(self, provider, save):
+        save("tea")
+        provider.patience = 5.0
+        assert provider.count(PageQuery(keyword="tea")) == 1
+
     @pytest.mark.parametrize(
         ("keyword", "expected"),
         [
