@@ -68,6 +68,23 @@ def test_it_notices_what_goes_wrong_in_a_page(console: Console):
     console.page.evaluate("fetch('/static/missing.js')")
     console.page.evaluate("fetch('http://elsewhere.invalid/').catch(() => {})")
     console.page.wait_for_load_state("networkidle")
-    for pattern in ("a slip", "a bug", "HTTP 404", "another origin: http://elsewhere.invalid/", "request failed"):
+    for pattern in ("a slip", "a bug", "HTTP 404", "status of 404", "violates the .* Content Security Policy"):
         console.expect(pattern)
-    console.expect("Failed to load resource")
+
+
+def test_it_notices_requests_to_other_origins(console: Console):
+    console.page.goto("about:blank")
+    console.page.evaluate("fetch('http://elsewhere.invalid/').catch(() => {})")
+    console.page.wait_for_load_state("networkidle")
+    for pattern in ("another origin: http://elsewhere.invalid/", "request failed", "Failed to load resource"):
+        console.expect(pattern)
+
+
+def test_it_tries_the_api_out_on_its_page(console: Console):
+    console.open("/api/docs/")
+    console.find(".opblock-summary-control").filter(has_text="memory_type/page").click()
+    console.find(".try-out__btn").click()
+    console.find(".execute").click()
+    console.find(".live-responses-table").get_by_text("sign in again").wait_for()
+    console.expect("HTTP 401")
+    console.expect("status of 401")
