@@ -41,6 +41,15 @@ class QueryTerm(NamedTuple):
     surface: str
 
 
+class LocatedTerm(NamedTuple):
+    """A term of a text, and where it stands: `text[start:end]`."""
+
+    kind: Kind
+    spelling: str
+    start: int
+    end: int
+
+
 class Prefixes(NamedTuple):
     """The scope prefixes of one owner: four base-36 digits each, the first one decimal."""
 
@@ -229,11 +238,12 @@ def _day_spelling(month: int, day: int) -> str:
     return f"dt{month:02d}{day:02d}"
 
 
-def _days(text: str) -> Iterator[QueryTerm]:
+def _days(text: str) -> Iterator[tuple[str, regex.Match[str]]]:
+    """The days a normalised text names: spelling, and where."""
     for found in _DAY.finditer(text):
         month, day = _number(found["month"]), _number(found["day"])
         if 1 <= month <= 12 and 1 <= day <= 31:
-            yield QueryTerm(Kind.WORD, _day_spelling(month, day), found[0])
+            yield _day_spelling(month, day), found
 
 
 # -- the two directions ----------------------------------------------------------------------------------------------
@@ -257,7 +267,7 @@ def index_terms(text: str, prefixes: Prefixes, day: datetime.date | None = None)
             grams += [*_grams(run), _gram_code(run[-1])]
         else:
             words += map(_word_spelling, _words(found))
-    words += [term.spelling for term in _days(text)]
+    words += [spelling for spelling, _found in _days(text)]
     if day is not None:
         words.append(_day_spelling(day.month, day.day))
     return " ".join([prefixes.words + word for word in words] + [prefixes.grams + gram for gram in grams])
@@ -274,7 +284,7 @@ def _run_terms(run: str, function_words: bool) -> Iterator[QueryTerm]:
 
 
 def _query_terms(text: str, function_words: bool) -> Iterator[QueryTerm]:
-    yield from _days(text)
+    yield from (QueryTerm(Kind.WORD, spelling, found[0]) for spelling, found in _days(text))
     for found in _TOKEN.finditer(text):
         if run := found["run"]:
             yield from _run_terms(run, function_words)
@@ -299,3 +309,40 @@ def parse_query(text: str) -> Query:
     text = normalise(text[:MAX_QUERY_TEXT])
     terms = tuple(_limited(_query_terms(text, function_words=False)))
     return Query(terms or tuple(_limited(_query_terms(text, function_words=True))))
+
+
+# -- where terms stand -----------------------------------------------------------------------------------------------
+
+_CHARACTER: Final = regex.compile(r"\X")  # with its marks, as a person sees it
+
+
+def _normalised_by_character(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The normalised text, and for each of its characters where in the text it comes from."""
+    pieces: list[str] = []
+    origins: list[tuple[int, int]] = []
+    for found in _CHARACTER.finditer(text):
+        piece = normalise(found[0])
+        pieces.append(piece)
+        origins += [found.span()] * len(piece)
+    return "".join(pieces), origins
+
+
+def located_terms(text: str) -> Iterator[LocatedTerm]:
+    """The terms that a text is found by, each with its place in the text as it was written: to show what matched.
+
+    A character that normalises to several, as `ﬁ`, is never cut; terms come in no particular order.
+    """
+    normalised, origins = _normalised_by_character(text)
+
+    def located(kind: Kind, spelling: str, start: int, end: int) -> LocatedTerm:
+        return LocatedTerm(kind, spelling, origins[start][0], origins[end - 1][1])
+
+    for found in _TOKEN.finditer(normalised):
+        start, end = found.span()
+        if run := found["run"]:
+            yield from (located(Kind.GRAM, gram, start + i, start + i + 2) for i, gram in enumerate(_grams(run)))
+            yield from (located(Kind.CHAR, _gram_code(one), start + i, start + i + 1) for i, one in enumerate(run))
+        else:
+            yield from (located(Kind.WORD, _word_spelling(word), start, end) for word in _words(found))
+    for spelling, found in _days(normalised):
+        yield located(Kind.WORD, spelling, *found.span())

@@ -58,6 +58,17 @@ def fitting(hits: Sequence[Hit], characters: int) -> tuple[str, int]:
     return "", 0
 
 
+def is_whole(hit: Hit, block: str) -> bool:
+    """Whether a hit's text is in the block without being shortened."""
+    return f"{_head(hit)}{_body(hit)}\n" in block
+
+
+def estimated_tokens(text: str) -> int:
+    """Roughly what a model counts: a token for each character outside ASCII, one for four of the others."""
+    ascii_only = sum(character.isascii() for character in text)
+    return len(text) - ascii_only + (ascii_only + 3) // 4
+
+
 def _head(hit: Hit) -> str:
     title = _line(hit.memory.name)
     return f"\n[{_line(hit.memory.type)}] {title if len(title) <= TITLE else _shortened(title, TITLE)}\n"

@@ -135,11 +135,12 @@ def rank(
         return hits
     hit_ids = {hit.id for hit in hits}
     rest = {owner: {row: text for row, text in rows.items() if row not in hit_ids} for owner, rows in texts.items()}
-    more = search(filter(_can_widen, query.terms), rest, replace(known, frequency={}), widen=True)
+    more = search(filter(can_widen, query.terms), rest, replace(known, frequency={}), widen=True)
     return (hits + _below(more, hits[-1].score if hits else math.inf))[:limit]
 
 
-def _can_widen(term: QueryTerm) -> bool:
+def can_widen(term: QueryTerm) -> bool:
+    """Whether a term may be searched as the beginning of a word."""
     return term.kind is Kind.WORD and min(len(term.surface), len(term.spelling)) >= MIN_PREFIX_LETTERS
 
 

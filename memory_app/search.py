@@ -48,6 +48,15 @@ class Prefetched:
     failure: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a chat turn may take of the memory: how many memories, in how many characters, and whether it is on."""
+
+    limit: int
+    characters: int
+    enabled: bool = True
+
+
 def recall(scope: Scope, query: str, type: str = "", limit: int = 5) -> Sequence[Hit]:
     """The memories that a raw message needs, best first; a store that fails raises StoreUnavailable."""
     options = SearchOptions(scope, type, limit)
@@ -112,8 +121,14 @@ def count_by_type(scope: Scope) -> Mapping[str, int]:
     return registry.provider_for(scope.agent_name).count_by_type(scope)
 
 
-def prefetch(scope: Scope, message: str) -> Prefetched:
-    """The memory context for a chat turn (first document, section 6), within NETACLAW_PREFETCH_SECONDS and _CHARACTERS.
+def own_turn(config: MemoryConfig) -> Turn:
+    """What the agent's turns take by its own settings and the installation's."""
+    return Turn(config.prefetch_limit, settings.PREFETCH_CHARACTERS, config.enabled)
+
+
+def prefetch(scope: Scope, message: str, turn: Turn | None = None) -> Prefetched:
+    """The memory context for a chat turn (first document, section 6), within NETACLAW_PREFETCH_SECONDS and _CHARACTERS;
+    or for the turn that is given, to try other settings.
 
     Never raises for a store or a database that fails or is slow: the failure is logged and told in the answer, and the
     turn goes on.
@@ -123,18 +138,19 @@ def prefetch(scope: Scope, message: str) -> Prefetched:
     failure = ""
     try:
         config = registry.config_for(scope.agent_name)
-        hits = _hits_in_time(config, scope, message) if config.enabled else ()
+        turn = turn or own_turn(config)
+        hits = _hits_in_time(config, scope, message, turn.limit) if turn.enabled else ()
     except UnknownAgent:
         raise
     except NetaclawError as error:
         failure = error.message
         logger.warning("Prefetch for agent %s failed: %s", scope.agent_name, error)
-    block = memory_context(hits, settings.PREFETCH_CHARACTERS)
+    block = memory_context(hits, turn.characters) if turn else ""
     return Prefetched(block, hits, (perf_counter() - start) * 1000, failure)
 
 
-def _hits_in_time(config: MemoryConfig, scope: Scope, message: str) -> Sequence[Hit]:
-    options = SearchOptions(scope, limit=config.prefetch_limit, seconds=settings.PREFETCH_SECONDS)
+def _hits_in_time(config: MemoryConfig, scope: Scope, message: str, limit: int) -> Sequence[Hit]:
+    options = SearchOptions(scope, limit=limit, seconds=settings.PREFETCH_SECONDS)
     return registry.provider_of(config).search(message[:MAX_MESSAGE], options)
 
 

@@ -3,7 +3,7 @@
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from netaclaw import environment
+from netaclaw import environment, security
 
 BASE_DIR = environment.BASE_DIR
 try:
@@ -43,6 +43,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "netaclaw.security.permissions_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -81,6 +83,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.https else None
 SECURE_HSTS_SECONDS = 3600 if ENVIRONMENT.https else 0
 X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": security.DIRECTIVES}
 
 LANGUAGE_CODE = ENVIRONMENT.language
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]

@@ -6,7 +6,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 
 def health(request: HttpRequest) -> HttpResponse:
@@ -22,7 +22,7 @@ urlpatterns = [
     path("", include("netaclaw.api")),
     path("admin/", admin.site.urls),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema")),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema")),
     path("agent/memory", RedirectView.as_view(pattern_name="admin:memory_app_memory_changelist", query_string=True)),
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health),

@@ -20,6 +20,7 @@ ORDER = [
     ["memory_app.models"],
     ["memory_app.analysis", "memory_app.prompt"],
     ["memory_app.ranking", "memory_app.indexing"],
+    ["memory_app.highlighting"],
     [
         "memory_app.providers.base",
         "memory_app.providers.operations",
@@ -33,12 +34,12 @@ ORDER = [
     ["memory_app.answering"],
     ["memory_app.services", "memory_app.search", "memory_app.moving"],
     ["memory_app.restoring", "memory_app.forgetting"],
-    ["memory_app.tools", "memory_app.merged"],
+    ["memory_app.tools", "memory_app.merged", "memory_app.explanation"],
     ["memory_app.importing", "memory_app.filters"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],
     ["memory_app.apps"],
 ]
-PURE = ["memory_app.analysis", "memory_app.ranking", "memory_app.stopwords"]
+PURE = ["memory_app.analysis", "memory_app.highlighting", "memory_app.ranking", "memory_app.stopwords"]
 FORBIDDEN = {"utils", "helpers", "common", "signals"}
 RAW_SQL = {"cursor", "raw", "RawSQL", "extra", "execute", "executescript"}
 

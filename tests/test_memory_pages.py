@@ -6,8 +6,7 @@ from django.test import Client
 from agents_app.services import create_agent
 from memory_app import search, services
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
-from memory_app.models import MemoryChange, MemoryConfig, MemoryType
-from memory_app.prompt import memory_context
+from memory_app.models import MemoryChange, MemoryType
 from tests.conftest import draft
 from tests.test_admin import LIST, form
 
@@ -196,45 +195,3 @@ def test_it_shows_a_reader_the_same_page_without_a_form(client, django_user_mode
 
 def test_it_leads_the_documents_route_to_the_list(console):
     assert console.get("/agent/memory?agentName=x").headers["Location"] == f"{LIST}?agentName=x"
-
-
-# preview
-
-PREVIEW = f"{LIST}preview/"
-
-
-def test_it_previews_what_prefetch_injects(console, agent):
-    for number in range(9):
-        services.save(draft(f"drinks <b>tea</b> number {number}", name=f"n{number}"))
-    MemoryConfig.objects.update(prefetch_limit=3)
-    response = console.get(PREVIEW, {"agent": "helper", "user": "ann", "message": "tea?"})
-    preview = response.context["preview"]
-    assert preview.block == search.prefetch(ANN, "tea?").block
-    assert [bool(item.reason) for item in preview.candidates] == [False] * 3 + [True] * 6
-    page = text_of(response)
-    assert "<mark>tea</mark>" in page
-    assert "<b>tea" not in page
-
-
-def test_it_says_why_a_candidate_does_not_fit(console, agent, settings):
-    settings.PREFETCH_CHARACTERS = 500
-    for number in range(5):
-        services.save(draft(f"tea {number} " + "x" * 400, name="t" * 100 + str(number)))
-    hits = search.recall(ANN, "tea")
-    response = console.get(PREVIEW, {"agent": "helper", "user": "ann", "message": "tea"})
-    reasons = [item.reason for item in response.context["preview"].candidates]
-    assert response.context["preview"].block == memory_context(hits, 500)
-    assert "over the budget of characters" in reasons
-
-
-def test_it_tells_nothing_found_from_failed(console, file_agent, data_dir):
-    asked = {"agent": "helper", "user": "ann", "message": "zebra"}
-    assert "No result" in text_of(console.get(PREVIEW, asked))
-    (data_dir / "memory").mkdir(exist_ok=True)
-    (data_dir / "memory" / "memory.db").write_bytes(b"damaged " * 999)
-    assert "Failed" in text_of(console.get(PREVIEW, asked))
-
-
-def test_it_previews_only_for_whom_it_may(client, django_user_model, agent):
-    client.force_login(django_user_model.objects.create_user("clerk", is_staff=True))
-    assert client.get(PREVIEW).status_code == 403

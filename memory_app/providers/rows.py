@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 
 from memory_app.analysis import Kind, Prefixes, Query, owner_prefixes, parse_query
 from memory_app.contracts import (
-    UNSET,
     SHARED,
+    UNSET,
     AgentStatistics,
     Change,
     Hit,

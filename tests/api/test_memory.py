@@ -154,7 +154,9 @@ def test_it_filters_by_value_and_by_array(api):
 def test_it_filters_by_days_of_the_installations_zone(api, settings, days, found):
     settings.TIME_ZONE = "Asia/Shanghai"
     times = ((28, 15, 59), (28, 16, 0), (1, 15, 59), (1, 16, 0))
-    for name, (day, hour, minute) in zip(("the day before", "first minute", "last minute", "the day after"), times, strict=True):
+    for name, (day, hour, minute) in zip(
+        ("the day before", "first minute", "last minute", "the day after"), times, strict=True
+    ):
         time = datetime(2026, 2 if day == 28 else 3, day, hour, minute, tzinfo=UTC)
         services.save(draft(name, created_at=time))
     for field in ("updated", "created"):
