@@ -30,7 +30,7 @@ ORDER = [
     ["memory_app.providers.sqlite", "memory_app.providers.mysql"],
     ["memory_app.providers.transfer"],
     ["memory_app.registry"],
-    ["memory_app.services", "memory_app.search", "memory_app.moving"],
+    ["memory_app.services", "memory_app.search", "memory_app.moving", "memory_app.keys"],
     ["memory_app.tools", "memory_app.merged"],
     ["memory_app.importing", "memory_app.filters"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],

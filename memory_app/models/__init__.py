@@ -1,4 +1,4 @@
-"""The tables of the memory: types, each agent's memory settings, API tokens, and the memories of both backends."""
+"""The tables of the memory: types, each agent's memory settings and keys, API tokens, the memories of both backends."""
 
 from memory_app.models.config import (
     MemoryConfig,
@@ -8,6 +8,7 @@ from memory_app.models.config import (
     named_databases,
     validate_sqlite_path,
 )
+from memory_app.models.keys import AgentKey, validate_user_id
 from memory_app.models.rows import Memory, MemoryRow, MetadataEncoder, SqliteMemory
 from memory_app.models.tokens import ApiToken, validate_future
 from memory_app.models.types import (
@@ -21,6 +22,7 @@ from memory_app.models.types import (
 
 __all__ = [
     "BUILTIN_TYPES",
+    "AgentKey",
     "ApiToken",
     "Memory",
     "MemoryConfig",
@@ -37,5 +39,6 @@ __all__ = [
     "validate_metadata_schema",
     "validate_sqlite_path",
     "validate_type_key",
+    "validate_user_id",
     "validated",
 ]
