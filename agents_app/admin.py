@@ -14,7 +14,8 @@ from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -46,6 +47,7 @@ class AgentAdmin(ErrorsAsMessages):
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
+        changelist.title = str(capfirst(self.opts.verbose_name_plural))
         rows = {row.agent_name: row for row in search.stats()}
         for agent in changelist.result_list:
             agent.counts = rows.get(agent.name)
@@ -77,13 +79,14 @@ class AgentAdmin(ErrorsAsMessages):
         latest = agent.counts and agent.counts.last_updated_at
         return date_format(timezone.localtime(latest), "Y-m-d H:i") if latest else UNREAD
 
-    @admin.display(description=_("open"))
+    @admin.display(description=_("actions"))
     def links(self, agent: Any) -> str:
-        preview = ""
-        if agent.may_open:
-            url = f"{reverse('admin:memory_app_memory_preview')}?{urlencode({'agent': agent.name})}"
-            preview = format_html('<a href="{}">{}</a>', url, gettext("Recall preview"))
-        return format_html("{} {}", preview, self._switch(agent)) if agent.switch_url else preview
+        preview = f"{reverse('admin:memory_app_memory_preview')}?{urlencode({'agent': agent.name})}"
+        pages = [(preview, gettext("Recall preview"))] if agent.may_open else []
+        if agent.switch_url:
+            pages.append((reverse("admin:agents_app_agent_change", args=[agent.pk]), gettext("Edit")))
+        switch = self._switch(agent) if agent.switch_url else ""
+        return format_html("{} {}", format_html_join(" ", '<a href="{}">{}</a>', pages), switch)
 
     def _switch(self, agent: Any) -> str:
         html = '<button type="submit" class="link" formaction="{}" name="enabled" value="{}">{}</button>'
@@ -161,6 +164,10 @@ class AgentAdmin(ErrorsAsMessages):
         lacking = set() if request.user.has_perm("memory_app.delete_memory") else {gettext("memories")}
         return tree, counts, lacking, [item.problem for _agent, item in kept if item.problem and not item.lost]
 
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """Nothing yet: Django asks for it before it deletes, and a store may refuse."""
+        return []
+
     def delete_model(self, request: HttpRequest, obj: Agent) -> None:
         self._delete(request, [obj])
 
@@ -172,7 +179,11 @@ class AgentAdmin(ErrorsAsMessages):
         number = 0
         try:
             for agent in agents:
+                key = agent.pk
                 number += services.delete_agent(agent)
+                agent.pk = key  # which the deletion took
+                gone: Any = [agent]
+                super().log_deletions(request, gone)
         finally:
             text = ngettext("%(count)d memory went with it.", "%(count)d memories went with it.", number)
             messages.info(request, text % {"count": number})

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from memory_app.admin.base import ErrorsAsMessages
@@ -26,6 +28,11 @@ class ShownOnce(ErrorsAsMessages):
 
     It goes into the answer to the POST, never into a message, a cookie, a session or a URL.
     """
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist = super().get_changelist_instance(request)
+        changelist.title = str(capfirst(self.opts.verbose_name_plural))
+        return changelist
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
         secret: Secret = request.secret  # type: ignore[attr-defined]
