@@ -288,6 +288,13 @@ def forget_stats() -> None:
     cache.delete(STATS)
 
 
+def stats_of(agent_name: str) -> AgentStatistics:
+    """The row of `stats` for one agent; raises UnknownAgent, or StoreUnavailable with the reason."""
+    provider = registry.provider_for(agent_name)
+    nothing = AgentStatistics(agent_name, provider.backend, 0, {}, 0, None)
+    return next(iter(provider.stats([agent_name])), nothing)
+
+
 def backend_of(agent_name: str) -> str:
     """The backend an agent's memories are kept in."""
     return registry.provider_for(agent_name).backend

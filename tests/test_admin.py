@@ -1,14 +1,9 @@
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
-from agents_app.models import Agent
 from agents_app.services import create_agent
-from memory_app import search, services
-from memory_app.contracts import PageQuery, Scope
-from memory_app.models import MemoryConfig, MemoryType, default_backend
+from memory_app import services
+from memory_app.contracts import Scope
 from memory_app.providers.pool import POOL
 from tests.conftest import draft
 
@@ -126,141 +121,6 @@ def test_it_says_when_a_store_cannot_be_read(console, two_stores, data_dir):
     assert "memory/own.db" in text
     response = console.get(f"{LIST}{two_stores['own']}/change/", follow=True)
     assert "restore it from a backup" in response.content.decode()
-
-
-def test_it_makes_an_agent_with_its_memory_section(console):
-    sent = form(console.get(f"{AGENTS}add/")) | {"name": "sales", "label": "销售"}
-    assert console.post(f"{AGENTS}add/", sent).status_code == 302
-    config = MemoryConfig.objects.get(agent__name="sales")
-    assert (config.enabled, config.backend, config.sqlite_path, config.prefetch_limit) == (
-        True,
-        default_backend(),
-        "",
-        5,
-    )
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("name", " sales", "doesn"),
-        ("memory-0-sqlite_path", "../x.db", "relative to the data directory"),
-        ("memory-0-sqlite_path", "x.txt", "must end in .db"),
-        ("memory-0-prefetch_limit", "51", "Choose 1 to 50"),
-        ("memory-0-prefetch_limit", "0", "Choose 1 to 50"),
-        ("memory-0-backend", "oracle", "Select a valid choice"),
-    ],
-)
-def test_it_refuses_bad_settings(console, field, value, message):
-    sent = form(console.get(f"{AGENTS}add/")) | {"name": "sales", field: value}
-    response = console.post(f"{AGENTS}add/", sent)
-    if field == "name":
-        assert Agent.objects.get().name == "sales"
-    else:
-        assert message in response.content.decode()
-        assert not Agent.objects.exists()
-
-
-def test_it_keeps_the_name_of_an_agent(console, agent):
-    path = f"{AGENTS}{agent.pk}/change/"
-    console.post(path, form(console.get(path)) | {"name": "renamed", "label": "new label"})
-    agent.refresh_from_db()
-    assert (agent.name, agent.label) == ("helper", "new label")
-
-
-@pytest.fixture
-def started(monkeypatch) -> list[list[str]]:
-    """The commands that the console started in processes of their own."""
-    commands: list[list[str]] = []
-    monkeypatch.setattr("agents_app.move_view.subprocess.Popen", lambda command, **options: commands.append(command))
-    return commands
-
-
-def ask_for_another_file(console: Client, agent: Agent) -> str:
-    path = f"{AGENTS}{agent.pk}/change/"
-    sent = form(console.get(path)) | {"memory-0-backend": "sqlite", "memory-0-sqlite_path": "memory/new.db"}
-    return console.post(path, sent | {"label": "new label"}).headers["Location"]
-
-
-def test_it_asks_before_memories_move(console, file_agent, started):
-    services.save(draft("kept"))
-    page_of_move = ask_for_another_file(console, file_agent)
-    assert Agent.objects.get().label == "new label"
-    assert MemoryConfig.objects.get().sqlite_path == ""
-    text = page(console, page_of_move)
-    assert "From memory/memory.db to memory/new.db." in text
-    assert "1 memory moves." in text
-    assert started == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_it_moves_memories_when_that_is_confirmed(console, file_agent, started):
-    services.save(draft("kept"))
-    page_of_move = ask_for_another_file(console, file_agent)
-    waiting = console.post(page_of_move).headers["Location"]
-    assert 'http-equiv="refresh"' in page(console, waiting)
-    call_command(*started[0][2:], stdout=StringIO())
-    response = console.get(waiting, follow=True)
-    assert "1 memory is in the new store now." in response.content.decode()
-    assert MemoryConfig.objects.get().sqlite_path == "memory/new.db"
-    assert search.recall(Scope("helper", "ann"), "kept")[0].memory.content == "kept"
-
-
-def test_it_offers_to_go_on_with_an_interrupted_move(console, file_agent, started):
-    state = {"to": {"backend": "sqlite", "database": "", "sqlite_path": "memory/new.db"}, "phase": "copy"}
-    state |= {"from": {"backend": "sqlite", "database": "", "sqlite_path": ""}, "copied": 3, "total": 9}
-    MemoryConfig.objects.update(move=state | {"at": "2026-01-01T00:00:00+00:00"})
-    text = page(console, f"{AGENTS}{file_agent.pk}/move/", backend="sqlite", sqlite_path="memory/new.db")
-    assert "3 of 9 memories copied" in text
-    assert "Go on" in text
-
-
-def test_it_gives_up_an_interrupted_move(console, file_agent, started):
-    to = {"backend": "sqlite", "database": "", "sqlite_path": "memory/new.db"}
-    state = {"to": to, "from": to | {"sqlite_path": ""}, "phase": "copy", "copied": 3, "total": 9}
-    MemoryConfig.objects.update(move=state | {"at": "2026-01-01T00:00:00+00:00"})
-    path = f"{AGENTS}{file_agent.pk}/move/"
-    page_after = console.post(path, {"cancel": "1"}, query_params=to, follow=True).content.decode()
-    assert "The move was given up" in page_after
-    assert MemoryConfig.objects.get().move is None
-    assert started == []
-
-
-@pytest.mark.parametrize("place", [{}, {"backend": "oracle"}, {"backend": "sqlite", "sqlite_path": "../x.db"}])
-def test_it_refuses_to_move_to_no_place(console, file_agent, place, started):
-    path = f"{AGENTS}{file_agent.pk}/move/"
-    assert console.post(path, query_params=place).headers["Location"].endswith("/change/")
-    assert started == []
-
-
-def test_it_deletes_memories_with_their_agent_and_says_how_many(console, two_stores):
-    agent = Agent.objects.get(name="own")
-    response = console.post(f"{AGENTS}{agent.pk}/delete/", {"post": "yes"}, follow=True)
-    assert "1 memory went with it" in response.content.decode()
-    assert search.page(PageQuery()).total == 1
-
-
-def test_it_deletes_selected_agents_with_their_memories(console, two_stores):
-    keys = list(Agent.objects.values_list("pk", flat=True))
-    console.post(AGENTS, {"action": "delete_selected", "_selected_action": keys, "post": "yes"})
-    assert not Agent.objects.exists()
-    create_agent("helper")
-    assert search.page(PageQuery()).total == 0
-
-
-def test_it_refuses_to_delete_a_type_in_use(console, agent):
-    own = MemoryType.objects.create(key="environment", name="环境")
-    services.save(draft("x", type="environment"))
-    response = console.post(f"{TYPES}{own.pk}/delete/", {"post": "yes"}, follow=True)
-    assert "is used by 1 memories" in response.content.decode()
-    sent = {"action": "delete_selected", "_selected_action": [own.pk], "post": "yes"}
-    assert "is used by 1 memories" in console.post(TYPES, sent, follow=True).content.decode()
-    assert MemoryType.objects.count() == 5
-
-
-def test_it_never_deletes_a_built_in_type(console, db):
-    key = MemoryType.objects.get(key="user").pk
-    assert console.post(f"{TYPES}{key}/delete/", {"post": "yes"}).status_code == 403
 
 
 def test_it_shows_memories_only_to_whom_it_may(client, django_user_model, two_stores):

@@ -32,7 +32,7 @@ ORDER = [
     ["memory_app.providers.transfer"],
     ["memory_app.registry", "memory_app.history"],
     ["memory_app.answering"],
-    ["memory_app.services", "memory_app.search", "memory_app.moving"],
+    ["memory_app.services", "memory_app.search", "memory_app.moving", "memory_app.keys"],
     ["memory_app.restoring", "memory_app.forgetting"],
     ["memory_app.tools", "memory_app.merged", "memory_app.explanation"],
     ["memory_app.importing", "memory_app.filters"],

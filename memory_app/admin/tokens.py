@@ -3,21 +3,21 @@
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext
 
-from memory_app.admin.base import ErrorsAsMessages
+from memory_app.admin.once import Secret, ShownOnce, changelist_of
 from memory_app.models import ApiToken
 from netaclaw import tokens
 
 DEFAULT_LIFE = timedelta(days=90)
+_EXAMPLE = """curl -X POST {url} -H "Authorization: $TOKEN" -H 'Content-Type: application/json' -d '{{"size": 20}}'"""
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ErrorsAsMessages):
+class ApiTokenAdmin(ShownOnce):
     """Tokens for the API: made here and shown once, or made by signing in there; deleting one revokes it."""
 
     list_display = ("name", "user", "created", "expires", "last_used")
@@ -41,4 +41,6 @@ class ApiTokenAdmin(ErrorsAsMessages):
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         issued = tokens.issue(obj.user, obj.name, obj.expires - timezone.now())
         obj.pk = issued.row.pk
-        messages.warning(request, gettext("The token, shown only now: %(token)s") % {"token": issued.token})
+        header = f"Authorization: {issued.token}"
+        example = _EXAMPLE.format(url=request.build_absolute_uri("/admin/netaclaw/memory/page"))
+        request.secret = Secret(issued.token, header, example, changelist_of(self))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The tables of the memory: types, each agent's memory settings, API tokens, memories and their changes."""
+"""The tables of the memory: types, each agent's memory settings and keys, API tokens, memories and their changes."""
 
 from memory_app.models.config import (
     MemoryConfig,
@@ -9,6 +9,7 @@ from memory_app.models.config import (
     validate_sqlite_path,
 )
 from memory_app.models.history import MemoryChange
+from memory_app.models.keys import AgentKey, validate_user_id
 from memory_app.models.rows import Memory, MemoryRow, MetadataEncoder, SqliteMemory
 from memory_app.models.tokens import ApiToken, validate_future
 from memory_app.models.types import (
@@ -22,6 +23,7 @@ from memory_app.models.types import (
 
 __all__ = [
     "BUILTIN_TYPES",
+    "AgentKey",
     "ApiToken",
     "Memory",
     "MemoryChange",
@@ -39,5 +41,6 @@ __all__ = [
     "validate_metadata_schema",
     "validate_sqlite_path",
     "validate_type_key",
+    "validate_user_id",
     "validated",
 ]

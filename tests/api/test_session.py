@@ -45,9 +45,12 @@ def test_it_takes_a_token_from_the_console(call, django_user_model, client):
     client.force_login(root)
     expires = timezone.localtime() + timedelta(days=3)
     sent = {"name": "script", "user": root.pk, "expires_0": expires.date(), "expires_1": expires.time()}
-    response = client.post("/admin/memory_app/apitoken/add/", sent, follow=True)
-    shown = next(str(message) for message in response.context["messages"] if "shown only now" in str(message))
-    assert Caller(shown.rsplit(" ", 1)[1]).post(PAGE)["list"] == []
+    response = client.post("/admin/memory_app/apitoken/add/", sent)
+    shown = response.context["secret"].text
+    assert shown in response.content.decode()
+    assert "no-store" in response.headers["Cache-Control"]
+    assert shown not in str(client.session.items()) + str(response.cookies) + str(response.headers)
+    assert Caller(shown).post(PAGE)["list"] == []
     assert ApiToken.objects.filter(name="script").count() == 1
 
 
