@@ -8,6 +8,7 @@ from django.urls import path
 from memory_app.admin.editing import MemoryEditing
 from memory_app.admin.listing import MemoryListing
 from memory_app.admin.preview import preview_view
+from memory_app.admin.status import status_view
 from memory_app.models import Memory
 
 
@@ -16,5 +17,9 @@ class MemoryAdmin(MemoryListing, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        preview = self.admin_site.admin_view(preview_view)
-        return [path("preview/", preview, name="memory_app_memory_preview"), *super().get_urls()]
+        pages = {"preview": preview_view, "status": status_view}
+        ours = [
+            path(f"{name}/", self.admin_site.admin_view(view), name=f"memory_app_memory_{name}")
+            for name, view in pages.items()
+        ]
+        return [*ours, *super().get_urls()]
