@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils.formats import date_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -139,8 +140,14 @@ def _in_shell(agent_name: str) -> str:
 
 def address(**filters: str | date) -> str:
     """The list of memories with these filters."""
-    query = f"?{urlencode({name: str(value) for name, value in filters.items()})}" if filters else ""
-    return reverse("admin:memory_app_memory_changelist") + query
+    query = urlencode({name: str(value) for name, value in filters.items()})
+    return _list_at(get_script_prefix()) + (f"?{query}" if query else "")
+
+
+@cache
+def _list_at(prefix: str) -> str:
+    """Looked up once: the first page has hundreds of links to the list."""
+    return reverse("admin:memory_app_memory_changelist")
 
 
 def _range(text: str) -> int:
@@ -152,7 +159,7 @@ def _states() -> Mapping[str, str]:
 
 
 def _tiles(found: Overview) -> list[Tile]:
-    note = _("without the stores that can't be read") if found.missing else ""
+    note = _("at least") if found.missing else ""
     return [
         Tile(_("Memories"), found.total("count"), address(), note),
         Tile(_("Added today"), found.total("added"), address(created="today"), note),

@@ -55,7 +55,7 @@ function options(data, palette) {
     beginAtZero: true,
     border: { color: palette.line },
     grid: { color: palette.line, display: numbers },
-    ticks: { color: palette.text, precision: 0, autoSkip: numbers || data.stacked, maxRotation: 0 },
+    ticks: { color: palette.text, precision: 0, autoSkip: numbers || data.stacked, maxRotation: 0, maxTicksLimit: numbers ? 7 : undefined },
   });
   const address = (elements) => elements.length && data.series[elements[0].datasetIndex].urls[elements[0].index];
   return {
