@@ -28,3 +28,4 @@ urlpatterns = [
     path("healthz", health),
     path("", RedirectView.as_view(pattern_name="admin:index")),
 ]
+handler403 = "netaclaw.errors.forbidden"

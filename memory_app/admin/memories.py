@@ -10,6 +10,7 @@ from memory_app.admin.forget import forget_view
 from memory_app.admin.history import MemoryHistory
 from memory_app.admin.listing import MemoryListing
 from memory_app.admin.preview import preview_view
+from memory_app.admin.status import status_view
 from memory_app.models import Memory
 
 
@@ -18,9 +19,9 @@ class MemoryAdmin(MemoryListing, MemoryHistory, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        preview, forget = (self.admin_site.admin_view(view) for view in (preview_view, forget_view))
-        return [
-            path("preview/", preview, name="memory_app_memory_preview"),
-            path("forget/", forget, name="memory_app_memory_forget"),
-            *super().get_urls(),
+        pages = {"preview": preview_view, "forget": forget_view, "status": status_view}
+        ours = [
+            path(f"{name}/", self.admin_site.admin_view(view), name=f"memory_app_memory_{name}")
+            for name, view in pages.items()
         ]
+        return [*ours, *super().get_urls()]

@@ -40,6 +40,7 @@ INDEXES = {
     "idx_agent_type": "(agent_name, type)",
     "idx_agent_updated": "(agent_name, updated_at)",
     "idx_updated": "(updated_at)",
+    "idx_created": "(created_at, agent_name)",
     "idx_owner_text": "(agent_name, user_id, content(40))",
 }
 SHAPE = {  # what information_schema says of a column that is as it should be
@@ -112,6 +113,13 @@ def has_ngram(connection: BaseDatabaseWrapper) -> bool:
 def has_index(connection: BaseDatabaseWrapper, name: str) -> bool:
     """Whether the table has an index of this name."""
     return name in _indexes(connection)
+
+
+def missing_indexes(connection: BaseDatabaseWrapper) -> list[str]:
+    """The indexes that the table should have and hasn't; ft_content only where the server can make it."""
+    wanted = [*INDEXES, "ft_terms", *(["ft_content"] if has_ngram(connection) else [])]
+    present = _indexes(connection)
+    return [name for name in wanted if name not in present]
 
 
 def agent_names(connection: BaseDatabaseWrapper) -> list[str]:

@@ -55,6 +55,7 @@ INDEXES = {
     "idx_agent_type": "CREATE INDEX idx_agent_type ON memory(agent_name, type)",
     "idx_agent_updated": "CREATE INDEX idx_agent_updated ON memory(agent_name, updated_at)",
     "idx_updated": "CREATE INDEX idx_updated ON memory(updated_at)",
+    "idx_created": "CREATE INDEX idx_created ON memory(created_at, agent_name)",
 }
 FULL_TEXT = {
     "memory_fts": """CREATE VIRTUAL TABLE memory_fts USING fts5(
@@ -152,6 +153,10 @@ def _patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
 def _change(connection: BaseDatabaseWrapper) -> bool:
     """Inside the transaction: the table first, then its indexes, then full text where this SQLite has it."""
     objects = _objects(connection)
+    rest = {"memory": TABLE} | FULL_TEXT | VOCABULARY | TRIGGERS
+    if _version(connection) == VERSION and all(_same(objects.get(name), sql) for name, sql in rest.items()):
+        _make_indexes(connection, objects)  # without indexing every text anew
+        return True
     _drop(connection, "TRIGGER", TRIGGERS, objects)
     if "memory" not in objects:
         _run(connection, TABLE)
@@ -161,12 +166,16 @@ def _change(connection: BaseDatabaseWrapper) -> bool:
     elif _version(connection) != VERSION:
         _register(connection)
         _run(connection, f"UPDATE memory SET terms = {_TERMS}")
-    for name, sql in INDEXES.items():
-        if not _same(objects.get(name), sql):
-            _run(connection, f"DROP INDEX IF EXISTS {name}", sql)
+    _make_indexes(connection, objects)
     complete = _make_full_text(connection, objects)
     _run(connection, f"PRAGMA user_version = {VERSION}")
     return complete
+
+
+def _make_indexes(connection: BaseDatabaseWrapper, objects: Mapping[str, str]) -> None:
+    for name, sql in INDEXES.items():
+        if not _same(objects.get(name), sql):
+            _run(connection, f"DROP INDEX IF EXISTS {name}", sql)
 
 
 _TERMS = "netaclaw_terms(agent_name, user_id, name, content, description, created_at)"
