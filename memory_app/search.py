@@ -49,6 +49,12 @@ def get(scope: Scope, memory_id: int) -> MemoryEntry | None:
     return registry.provider_for(scope.agent_name).get(scope, memory_id)
 
 
+def entries(agent_name: str, memory_ids: Collection[int]) -> dict[int, MemoryEntry]:
+    """The agent's memories of these ids that are there."""
+    found = registry.provider_for(agent_name).entries(memory_ids) if memory_ids else {}
+    return {key: entry for key, entry in found.items() if entry.agent_name == agent_name}
+
+
 def one(memory_id: int, agent_name: str | None, *, certainly: bool = False) -> tuple[str, MemoryEntry]:
     """The memory of {agentName, id} and its backend; without an agent, the only one of this id.
 

@@ -33,7 +33,7 @@ ORDER = [
     ["memory_app.services", "memory_app.search", "memory_app.moving"],
     ["memory_app.restoring", "memory_app.forgetting"],
     ["memory_app.tools", "memory_app.merged"],
-    ["memory_app.importing", "memory_app.filters"],
+    ["memory_app.bulk", "memory_app.importing", "memory_app.filters"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],
     ["memory_app.apps"],
 ]

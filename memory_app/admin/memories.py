@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.urls import path
 
+from memory_app.admin.bulk_result import result_view
 from memory_app.admin.editing import MemoryEditing
 from memory_app.admin.listing import MemoryListing
 from memory_app.admin.preview import preview_view
@@ -16,5 +17,9 @@ class MemoryAdmin(MemoryListing, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        preview = self.admin_site.admin_view(preview_view)
-        return [path("preview/", preview, name="memory_app_memory_preview"), *super().get_urls()]
+        view = self.admin_site.admin_view
+        return [
+            path("preview/", view(preview_view), name="memory_app_memory_preview"),
+            path("bulk/<str:token>/", view(result_view), name="memory_app_memory_bulk_result"),
+            *super().get_urls(),
+        ]
