@@ -13,6 +13,7 @@ from memory_app import registry
 from memory_app.contracts import (
     AgentStatistics,
     Hit,
+    MemoryDraft,
     MemoryEntry,
     Page,
     PageQuery,
@@ -53,6 +54,14 @@ def entries(agent_name: str, memory_ids: Collection[int]) -> dict[int, MemoryEnt
     """The agent's memories of these ids that are there."""
     found = registry.provider_for(agent_name).entries(memory_ids) if memory_ids else {}
     return {key: entry for key, entry in found.items() if entry.agent_name == agent_name}
+
+
+def twins(drafts: Sequence[MemoryDraft]) -> list[MemoryEntry | None]:
+    """For each draft, all of one agent, the memory that makes it a duplicate, where there is one."""
+    if not drafts:
+        return []
+    provider = registry.provider_for(drafts[0].agent_name)
+    return [provider.find_twin(draft) for draft in drafts]
 
 
 def one(memory_id: int, agent_name: str | None, *, certainly: bool = False) -> tuple[str, MemoryEntry]:

@@ -7,6 +7,7 @@ from django.urls import path
 
 from memory_app.admin.bulk_result import result_view
 from memory_app.admin.editing import MemoryEditing
+from memory_app.admin.importing_view import import_step_view, import_view
 from memory_app.admin.listing import MemoryListing
 from memory_app.admin.preview import preview_view
 from memory_app.models import Memory
@@ -21,5 +22,7 @@ class MemoryAdmin(MemoryListing, MemoryEditing):
         return [
             path("preview/", view(preview_view), name="memory_app_memory_preview"),
             path("bulk/<str:token>/", view(result_view), name="memory_app_memory_bulk_result"),
+            path("import/", view(import_view), name="memory_app_memory_import"),
+            path("import/<str:token>/", view(import_step_view), name="memory_app_memory_import_step"),
             *super().get_urls(),
         ]
