@@ -51,27 +51,11 @@ def as_row(backend: str, entry: MemoryEntry) -> Memory:
     return row
 
 
-def chosen_rows(rows: "MergedRows | Selection") -> Iterator[Memory]:
-    """The rows of an action: the ones that were ticked, or all that match, up to MAX_SELECTED."""
-    if isinstance(rows, Selection):
-        yield from rows
-        return
-    for number in range(1, MAX_SELECTED // MAX_PAGE_SIZE + 1):
-        page = search.page(replace(rows.wanted, page=number, size=MAX_PAGE_SIZE))
-        yield from (as_row(backend, entry) for backend, entry in page.rows)
-        if len(page.rows) < MAX_PAGE_SIZE:
-            return
-
-
 class Selection:
-    """The rows that were ticked, by their references; those that are gone are left out."""
+    """The rows that were ticked, by their references."""
 
     def __init__(self, references: Sequence[str]) -> None:
         self.references = references
-
-    def __iter__(self) -> Iterator[Memory]:
-        found = (by_reference(reference) for reference in self.references[:MAX_SELECTED])
-        return (row for row in found if row is not None)
 
 
 class MergedRows:

@@ -19,6 +19,7 @@ from memory_app.answering import SILENT_SECONDS, answering
 from memory_app.contracts import (
     AgentStatistics,
     Hit,
+    MemoryDraft,
     MemoryEntry,
     Page,
     PageQuery,
@@ -66,6 +67,20 @@ def recall(scope: Scope, query: str, type: str = "", limit: int = 5) -> Sequence
 def get(scope: Scope, memory_id: int) -> MemoryEntry | None:
     """The memory of this id, or None outside the scope."""
     return registry.provider_for(scope.agent_name).get(scope, memory_id)
+
+
+def entries(agent_name: str, memory_ids: Collection[int]) -> dict[int, MemoryEntry]:
+    """The agent's memories of these ids that are there."""
+    found = registry.provider_for(agent_name).entries(memory_ids) if memory_ids else {}
+    return {key: entry for key, entry in found.items() if entry.agent_name == agent_name}
+
+
+def twins(drafts: Sequence[MemoryDraft]) -> list[MemoryEntry | None]:
+    """For each draft, all of one agent, the memory that makes it a duplicate, where there is one."""
+    if not drafts:
+        return []
+    provider = registry.provider_for(drafts[0].agent_name)
+    return [provider.find_twin(draft) for draft in drafts]
 
 
 def one(memory_id: int, agent_name: str | None, *, certainly: bool = False) -> tuple[str, MemoryEntry]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory_app.admin.base import ErrorsAsMessages, agent_choices, shown_time
-from memory_app.admin.bulk import delete_chosen, export_csv, export_json, retype_chosen
+from memory_app.admin.bulk import ACTIONS
 from memory_app.filters import filtered
 from memory_app.merged import ROWS
 from memory_app.models import MemoryType
@@ -54,7 +54,7 @@ class MemoryListing(ErrorsAsMessages):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     ordering = ("-updated_at",)
-    actions = (delete_chosen, retype_chosen, export_json, export_csv)
+    actions = ACTIONS
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Django's own deletion knows one database only."""

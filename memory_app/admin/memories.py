@@ -5,9 +5,11 @@ from typing import Any
 from django.contrib import admin
 from django.urls import path
 
+from memory_app.admin.bulk_result import result_view
 from memory_app.admin.editing import MemoryEditing
 from memory_app.admin.forget import forget_view
 from memory_app.admin.history import MemoryHistory
+from memory_app.admin.importing_view import import_step_view, import_view
 from memory_app.admin.listing import MemoryListing
 from memory_app.admin.preview import preview_view
 from memory_app.admin.status import status_view
@@ -25,3 +27,11 @@ class MemoryAdmin(MemoryListing, MemoryHistory, MemoryEditing):
             for name, view in pages.items()
         ]
         return [*ours, *super().get_urls()]
+        view = self.admin_site.admin_view
+        return [
+            path("preview/", view(preview_view), name="memory_app_memory_preview"),
+            path("bulk/<str:token>/", view(result_view), name="memory_app_memory_bulk_result"),
+            path("import/", view(import_view), name="memory_app_memory_import"),
+            path("import/<str:token>/", view(import_step_view), name="memory_app_memory_import_step"),
+            *super().get_urls(),
+        ]

@@ -1,8 +1,6 @@
 import os
 from argparse import ArgumentParser
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +8,12 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from rich.progress import Progress
 
-from memory_app import registry, services
+from memory_app import registry
 from memory_app.acting import Door
-from memory_app.importing import Line, read_lines
+from memory_app.importing import Report, read_lines, written
 from memory_app.management.progress import progress_bar
 from memory_app.management.terminal import MemoryCommand
 
-BATCH = 500
 SHOWN_PROBLEMS = 20
 
 
@@ -37,8 +34,7 @@ class Command(MemoryCommand):
 
     def run(self, **options: Any) -> None:
         registry.config_for(options["agent"])
-        counts: Counter[str] = Counter(created=0, duplicate=0, refused=0)
-        problems: list[str] = []
+        report = Report()
         try:
             with (
                 options["file"].open(encoding="utf-8-sig", errors="surrogateescape") as file,
@@ -46,32 +42,27 @@ class Command(MemoryCommand):
             ):
                 task = progress.add_task(_("Importing"), total=os.fstat(file.fileno()).st_size)
                 counted = _advancing(file, progress, task)
-                lines = read_lines(counted, options["agent"], options["user"], options["type"])
-                while batch := list(islice(lines, BATCH)):
-                    problems += _save(batch, counts)
+                for item in written(read_lines(counted, options["agent"], options["user"], options["type"])):
+                    report.add(item)
         except OSError as error:
             raise CommandError(_("The file can't be read: %(error)s") % {"error": error.strerror}) from None
-        self._report(counts, problems, as_json=options["json"])
+        self._report(report, as_json=options["json"])
 
-    def _report(self, counts: Counter[str], problems: list[str], *, as_json: bool) -> None:
+    def _report(self, report: Report, *, as_json: bool) -> None:
+        counts = {"created": report.created, "duplicate": report.duplicate, "refused": report.refused}
+        problems = [_("Line %(number)d: %(problem)s") % {"number": n, "problem": text} for n, text in report.problems]
         if as_json:
-            self.print_json(dict(counts) | {"problems": problems})
+            self.print_json(counts | ({"failed": report.failed} if report.failed else {}) | {"problems": problems})
         else:
             text = _("%(created)d created, %(duplicate)d already there, %(refused)d refused.")
             self.stdout.write(text % counts)
             for problem in problems[:SHOWN_PROBLEMS]:
                 self.stderr.write(problem)
-        if counts["refused"]:
-            raise CommandError(_("%(count)d lines were refused; the others are saved.") % {"count": counts["refused"]})
-
-
-def _save(batch: Collection[Line], counts: Counter[str]) -> list[str]:
-    """Saves the good lines of a batch in one transaction and returns what is wrong with the others."""
-    for result in services.save_many([line.draft for line in batch if line.draft]):
-        counts[result.outcome.value] += 1
-    bad = [line for line in batch if line.draft is None]
-    counts["refused"] += len(bad)
-    return [_("Line %(number)d: %(problem)s") % {"number": line.number, "problem": line.problem} for line in bad]
+        if report.failed:
+            text = _("%(count)d lines were not written: the store can't be used. Run it again when it is back.")
+            raise CommandError(text % {"count": report.failed})
+        if report.refused:
+            raise CommandError(_("%(count)d lines were refused; the others are saved.") % {"count": report.refused})
 
 
 def _advancing(file: Iterable[str], progress: Progress, task: Any) -> Iterator[str]:
