@@ -41,7 +41,7 @@ class _Fields(HTMLParser):
             self.found[self.area] += data
 
     def handle_endtag(self, tag):
-        if tag == "textarea":
+        if tag == "textarea" and self.area:
             self.found[self.area] = self.found[self.area].removeprefix("\n")
             self.area = ""
         self.inside = self.inside and tag != "form"

@@ -44,6 +44,12 @@ def test_it_lets_the_operator_choose_where_both_changed_the_same(console, memory
     assert now(memory).name == saved
 
 
+def test_it_says_who_changed_it(console, memory):  # noqa: F811
+    late = opened(console, memory) | {"name": "my title"}
+    console.post(address(memory), opened(console, memory) | {"name": "their title"})
+    assert "Changed by: root · console." in text_of(console.post(address(memory), late))
+
+
 def test_it_shows_the_three_texts(console, memory):  # noqa: F811
     page = text_of(stale(console, memory, MemoryChanges(name="titles"), name="my title"))
     assert "<ins>s</ins>" in page

@@ -194,6 +194,15 @@ def test_it_says_whose_memory_it_is(console, agent):
     assert f"helper:{memory.id}" in page
 
 
+def test_it_leads_to_the_move_of_a_memory_and_says_who_changed_it(console, memory):
+    console.post(address(memory), opened(console, memory) | {"description": "new"})
+    page = console.get(address(memory))
+    assert "root · console" in text_of(page)
+    asked = console.post(LIST, fields_of(page, "move"))
+    assert "Move memories" in text_of(asked)
+    assert memory.name in text_of(asked)
+
+
 # adding
 
 
@@ -362,6 +371,7 @@ def test_it_keeps_the_text_of_a_memory_that_was_deleted_meanwhile(console, memor
     response = console.post(address(memory), sent)
     assert response.status_code == 410
     assert f'action="{LIST}add/"' in text_of(response)
+    assert "It was deleted at" in text_of(response)
     console.post(f"{LIST}add/", fields_of(response))
     saved = search.page(PageQuery()).rows[0][1]
     assert (saved.content, saved.user_id, saved.metadata) == ("my long text", "ann", METADATA)
@@ -387,6 +397,8 @@ def test_it_answers_a_missing_memory_with_a_page(console, memory):
         response = console.get(address(memory, page))
         assert response.status_code == 404
         assert f'href="{LIST}"' in text_of(response)
+        assert f'href="{address(memory, "history")}"' in text_of(response)
+    assert "history" not in text_of(console.get(f"{LIST}helper_3A99/change/")).partition("<main")[2]
 
 
 @pytest.fixture
@@ -450,6 +462,34 @@ def test_it_keeps_the_text_that_a_service_refused(console, memory, monkeypatch):
     response = console.post(address(memory), opened(console, memory) | {"content": "my long text"})
     assert "not on Sundays" in text_of(response)
     assert fields_of(response)["content"] == "my long text"
+
+
+# a session that ends
+
+
+def test_it_brings_the_form_back_when_the_session_had_ended(console, memory, django_user_model):
+    sent = opened(console, memory) | {"content": "my long\r\ntext"}
+    user = django_user_model.objects.get(username="root")
+    user.set_password("secret")
+    user.save()
+    console.logout()
+    page = console.post(address(memory), sent | {"_save": "Save"})
+    assert page.status_code == 403
+    signed = fields_of(page, "login-form") | {"username": "root", "password": "secret"}
+    wrong = console.post(address(memory), signed | {"password": "guess"})
+    assert (wrong.status_code, fields_of(wrong, "login-form")["content"]) == (403, "my long\r\ntext")
+    form = console.post(address(memory), signed)
+    assert "Nothing is saved yet" in text_of(form)
+    assert "secret" not in text_of(form)
+    assert now(memory) == memory
+    console.post(address(memory), fields_of(form))
+    assert now(memory).content == "my long\ntext"
+
+
+def test_it_shows_the_text_of_nobody_without_a_session(client, memory):
+    response = client.post(address(memory), {"username": "x", "password": "y", "_sign_in": "1"})
+    assert response.status_code == 403
+    assert memory.content not in text_of(response)
 
 
 # deleting

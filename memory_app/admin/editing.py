@@ -14,7 +14,10 @@ from memory_app import services
 from memory_app.admin.base import shown_time
 from memory_app.admin.deleting import MemoryDeleting
 from memory_app.admin.forms import TEXT, MemoryForm
+from memory_app.admin.history import who
 from memory_app.admin.metadata import shown_metadata
+from memory_app.admin.missing import last_change_of
+from memory_app.admin.sign_in import kept_over_sign_in
 from memory_app.admin.unsaved import UnsavedPages
 from memory_app.contracts import MemoryChanges, MemoryDraft, MemoryEntry, Outcome, Scope
 from memory_app.exceptions import Conflict, MemoryNotFound, NetaclawError, StoreUnavailable
@@ -39,18 +42,26 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
 
     form = MemoryForm
 
+    def get_urls(self) -> list[Any]:
+        """The form's pages keep what is posted to them when the session has ended."""
+        urls = super().get_urls()
+        for url in urls:
+            if url.name in ("memory_app_memory_add", "memory_app_memory_change"):
+                url.callback = kept_over_sign_in(self.admin_site, url.callback)
+        return urls
+
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
         if obj is None:
             fields: tuple[str, ...] = (*FORM, "user_id", "metadata", "agent_name")
             facts: tuple[str, ...] = ("agent",)
         elif self.has_change_permission(request, obj):
-            fields, facts = (*FORM, "owner", "metadata", "version"), FACTS
+            fields, facts = (*FORM, "movable_owner", "metadata", "version"), FACTS
         else:
             fields, facts = ("name", "text", "description", "type", "owner", "data"), FACTS
         return [(None, {"fields": fields}), (_("Kept by the store"), {"fields": facts})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Memory | None = None) -> tuple[str, ...]:
-        return ("owner", *FACTS, "text", "data") if obj else ("agent",)
+        return ("owner", "movable_owner", *FACTS, "text", "data") if obj else ("agent",)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         given = {name: self.given(request, name) for name in GIVEN}
@@ -142,6 +153,11 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
     def owner(self, row: Any) -> str:
         return row.user_id or gettext("all users of the agent (shared)")
 
+    @admin.display(description=_("user"))
+    def movable_owner(self, row: Any) -> str:
+        button = '{} <button type="submit" form="move" class="as-link">{}</button>'
+        return format_html(button, self.owner(row), gettext("Move to another user or agent"))
+
     @admin.display(description=_("store"))
     def place(self, row: Any) -> str:
         return {"sqlite": "SQLite", "mysql": "MySQL"}.get(row.backend, "—")
@@ -152,7 +168,11 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
 
     @admin.display(description=_("updated"))
     def changed(self, row: Any) -> str:
-        return shown_time(row.updated_at, "Y-m-d H:i:s T") if row.updated_at else "—"
+        if not row.updated_at:
+            return "—"
+        change = last_change_of(row.pk)
+        by = who(change) if change else ""
+        return " · ".join(filter(None, [shown_time(row.updated_at, "Y-m-d H:i:s T"), by]))
 
     @admin.display(description=_("content"))
     def text(self, row: Any) -> str:

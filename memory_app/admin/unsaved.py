@@ -14,11 +14,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
-from memory_app import search
+from memory_app import history, search
 from memory_app.admin.base import agent_choices, shown_time
 from memory_app.admin.conflict import compared, own_text
 from memory_app.admin.forms import MemoryForm, version_of
-from memory_app.admin.missing import MissingPages
+from memory_app.admin.history import who
+from memory_app.admin.missing import MissingPages, deletion_of
 from memory_app.contracts import MemoryEntry
 from memory_app.exceptions import NetaclawError
 from memory_app.merged import as_row, by_reference, reference_of
@@ -77,7 +78,8 @@ class UnsavedPages(MissingPages):
         data["agent_name"] = reference.rpartition(":")[0]
         data["user_id"] = data.get("initial-user_id", "")
         title = gettext("This memory was deleted while you edited it")
-        notice = [gettext("Nothing is saved. Your text is below: save it as a new memory, or leave the page.")]
+        kept = gettext("Nothing is saved. Your text is below: save it as a new memory, or leave the page.")
+        notice = list(filter(None, [deletion_of(reference), kept]))
         url = reverse("admin:memory_app_memory_add")
         response = self._form_page(request, MemoryForm(data), None, title=title, notice=notice, form_url=url, gone=True)
         response.status_code = 410
@@ -90,12 +92,14 @@ class UnsavedPages(MissingPages):
         form.is_valid()
         opened = version_of(form.cleaned_data)
         fields = compared(form, current)
+        change = history.last_change(current.agent_name, current.id)
         context = self.admin_site.each_context(request) | {
             "title": gettext("Somebody changed this memory before you saved"),
             "opts": self.opts,
             "original": row,
             "opened": shown_time(opened, "Y-m-d H:i:s") if opened else "",
             "changed": shown_time(current.updated_at, "Y-m-d H:i:s"),
+            "by": who(change) if change else "",
             "version": current.updated_at.isoformat(),
             "fields": fields,
             "mine": own_text(fields),
