@@ -58,7 +58,7 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
             fields, facts = (*FORM, "movable_owner", "metadata", "version"), FACTS
         else:
             fields, facts = ("name", "text", "description", "type", "owner", "data"), FACTS
-        return [(None, {"fields": fields}), (_("Kept by the store"), {"fields": facts})]
+        return [(None, {"fields": fields}), (_("Kept by the store") if obj else None, {"fields": facts})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Memory | None = None) -> tuple[str, ...]:
         return ("owner", "movable_owner", *FACTS, "text", "data") if obj else ("agent",)

@@ -119,7 +119,7 @@ function watchJson(editor, words) {
       status.classList.remove("wrong");
       return shown;
     } catch (error) {
-      if (!error.problem) throw error;
+      if (!(error instanceof SyntaxError)) throw error;
       status.textContent = fill(words.place, { ...error, problem: words[error.problem] });
       status.classList.add("wrong");
       return null;
@@ -172,7 +172,7 @@ function watchFields(editor, words) {
   const show = (fields) => {
     part("editor").value = fields ? "fields" : "";
     box.hidden = !fields;
-    for (const item of editor.querySelectorAll("textarea, .json-status, [data-format]")) item.hidden = fields;
+    for (const item of [area, ...editor.querySelectorAll(".json-status, [data-format]")]) item.hidden = fields;
     for (const note of editor.querySelectorAll(".kept")) note.hidden = !fields;
     for (const item of editor.querySelectorAll("[data-switch]")) item.hidden = (item.dataset.switch === "fields") === fields;
   };
