@@ -1,13 +1,12 @@
-"""The memories of all stores as Django's ChangeList wants them: a lazy, sliceable stand-in for a queryset.
+"""The memories of all stores as Django's ChangeList wants them: a lazy stand-in for a queryset.
 
-ChangeList, its filters and its paginator use the few methods below; every read goes through search.py. Rows are
+ChangeList, its filters and its actions use the few methods below; every read goes through search.py. Rows are
 unsaved Memory instances whose key is their reference ("agent:id"), because ids repeat from store to store: every
 link of the admin's templates is built from it.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -59,7 +58,7 @@ class Selection:
 
 
 class MergedRows:
-    """A list request that is run when it is counted or sliced."""
+    """A list request that is run when it is counted or a page of it is read."""
 
     model = Memory
     db = "default"
@@ -70,7 +69,7 @@ class MergedRows:
         self.query = SimpleNamespace(order_by=(), select_related=True, distinct=False)
 
     def filter(self, *leftover: Q, **conditions: Any) -> Any:
-        """Narrows by agent_names, user_ids, types (tuples) or keyword, or to the references of `pk__in`."""
+        """Narrows by fields of PageQuery, or to the references of `pk__in`."""
         if any(leftover):
             raise ValueError("no such filter")
         if "pk__in" in conditions:
@@ -78,9 +77,9 @@ class MergedRows:
         return type(self)(replace(self.wanted, **conditions))
 
     def order_by(self, *names: str) -> Self:
-        """Sorts by the first name that stores can sort by; the id always comes last."""
+        """Sorts by the first name that stores can sort by; Django's last one, `pk`, is none, and the id comes last."""
         for name in names:
-            if name.lstrip("-") in SORT_FIELDS and name.lstrip("-") != "id":
+            if name.lstrip("-") in SORT_FIELDS:
                 return type(self)(replace(self.wanted, order=name.lstrip("-"), descending=name.startswith("-")))
         return self.all()
 
@@ -89,28 +88,10 @@ class MergedRows:
 
     _clone = all
 
-    @cached_property
-    def _counted(self) -> Page:
-        return search.page(replace(self.wanted, page=1, size=1))
-
-    @property
-    def unavailable(self) -> tuple[str, ...]:
-        """The stores whose memories are missing from the list."""
-        return self._counted.unavailable
-
     def count(self) -> int:
-        return self._counted.total
+        """How many memories the stores that answer have."""
+        return search.count(self.wanted)[0]
 
-    def __len__(self) -> int:
-        return self.count()
-
-    def __iter__(self) -> Iterator[Memory]:
-        return iter(self[0 : min(self.count(), MAX_PAGE_SIZE)])
-
-    def __getitem__(self, rows: slice) -> list[Memory]:
-        """A page of ROWS rows, or of fewer at the end; any other slice is cut from the beginning of the list."""
-        start, stop = rows.start or 0, rows.stop
-        aligned = start % ROWS == 0 and stop - start <= ROWS
-        wanted = replace(self.wanted, page=start // ROWS + 1, size=ROWS) if aligned else replace(self.wanted, size=stop)
-        shown = search.page(wanted).rows[: stop - start] if aligned else search.page(wanted).rows[start:stop]
-        return [as_row(backend, entry) for backend, entry in shown]
+    def page(self, number: int) -> Page:
+        """The rows of one page of the list, counted from 1, and what belongs to it."""
+        return search.page(replace(self.wanted, page=number, size=ROWS))
