@@ -5,8 +5,9 @@ unsaved Memory instances whose key is their reference ("agent:id"), because ids 
 link of the admin's templates is built from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Q
 
 from memory_app import search
-from memory_app.contracts import MAX_PAGE_SIZE, SORT_FIELDS, MemoryEntry, Page, PageQuery
+from memory_app.contracts import SORT_FIELDS, Count, MemoryEntry, Page, PageQuery
 from memory_app.exceptions import MemoryNotFound, UnknownAgent
 from memory_app.models import Memory
 
@@ -88,9 +89,17 @@ class MergedRows:
 
     _clone = all
 
+    @cached_property
+    def _counted(self) -> Count:
+        return search.count(self.wanted)
+
+    @property
+    def unavailable(self) -> tuple[str, ...]:
+        """The stores whose memories are missing from the list."""
+        return self._counted.unavailable
+
     def count(self) -> int:
-        """How many memories the stores that answer have."""
-        return search.count(self.wanted)[0]
+        return self._counted.total
 
     def page(self, number: int) -> Page:
         """The rows of one page of the list, counted from 1, and what belongs to it."""

@@ -17,7 +17,7 @@ from memory_app import search
 from memory_app.admin.columns import BACKENDS
 from memory_app.admin.list_filters import PARAMETERS, Chip
 from memory_app.admin.type_tags import TypeLook, looks, stylesheet_url
-from memory_app.contracts import AgentStatistics, Backend, Page
+from memory_app.contracts import AgentStatistics, Backend, Count, Page
 from memory_app.merged import ROWS, as_row
 from memory_app.models import MemoryConfig
 
@@ -179,11 +179,10 @@ class MemoryList(ChangeList):
         """Where the whole list is."""
         return str(self.get_query_string(remove=[*PARAMETERS, SEARCH_VAR]))
 
-    def wider(self) -> Iterator[tuple[Chip, int, bool]]:
-        """For each active filter how many memories there are without it, and whether that is all of them."""
+    def wider(self) -> Iterator[tuple[Chip, Count]]:
+        """For each active filter how many memories there are without it."""
         for chip in self.chips:
-            number, complete = search.count(replace(self.queryset.wanted, **chip.cleared))
-            yield chip, number, complete
+            yield chip, search.count(replace(self.queryset.wanted, **chip.cleared))
 
     @property
     def empty(self) -> bool:

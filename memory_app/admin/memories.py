@@ -1,8 +1,10 @@
 """The memories of all stores in the console: one list, a form that loses no edit, recall preview."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
+from django.http.response import HttpResponseBase
 from django.urls import path
 
 from memory_app.admin.bulk_result import result_view
@@ -21,17 +23,16 @@ class MemoryAdmin(MemoryListing, MemoryHistory, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        pages = {"preview": preview_view, "forget": forget_view, "status": status_view}
+        pages: dict[str, tuple[str, Callable[..., HttpResponseBase]]] = {
+            "preview/": ("preview", preview_view),
+            "forget/": ("forget", forget_view),
+            "status/": ("status", status_view),
+            "bulk/<str:token>/": ("bulk_result", result_view),
+            "import/": ("import", import_view),
+            "import/<str:token>/": ("import_step", import_step_view),
+        }
         ours = [
-            path(f"{name}/", self.admin_site.admin_view(view), name=f"memory_app_memory_{name}")
-            for name, view in pages.items()
+            path(route, self.admin_site.admin_view(view), name=f"memory_app_memory_{name}")
+            for route, (name, view) in pages.items()
         ]
         return [*ours, *super().get_urls()]
-        view = self.admin_site.admin_view
-        return [
-            path("preview/", view(preview_view), name="memory_app_memory_preview"),
-            path("bulk/<str:token>/", view(result_view), name="memory_app_memory_bulk_result"),
-            path("import/", view(import_view), name="memory_app_memory_import"),
-            path("import/<str:token>/", view(import_step_view), name="memory_app_memory_import_step"),
-            *super().get_urls(),
-        ]
