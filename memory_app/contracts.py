@@ -315,6 +315,14 @@ class AgentStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """How many memories the stores that answered have; `unavailable` names the others."""
+
+    total: int
+    unavailable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """One page of memories over one or more stores; `unavailable` names the stores that could not be read.
 

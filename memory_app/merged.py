@@ -1,11 +1,11 @@
-"""The memories of all stores as Django's ChangeList wants them: a lazy, sliceable stand-in for a queryset.
+"""The memories of all stores as Django's ChangeList wants them: a lazy stand-in for a queryset.
 
-ChangeList, its filters and its paginator use the few methods below; every read goes through search.py. Rows are
+ChangeList, its filters and its actions use the few methods below; every read goes through search.py. Rows are
 unsaved Memory instances whose key is their reference ("agent:id"), because ids repeat from store to store: every
 link of the admin's templates is built from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Q
 
 from memory_app import search
-from memory_app.contracts import MAX_PAGE_SIZE, SORT_FIELDS, MemoryEntry, Page, PageQuery
+from memory_app.contracts import SORT_FIELDS, Count, MemoryEntry, Page, PageQuery
 from memory_app.exceptions import MemoryNotFound, UnknownAgent
 from memory_app.models import Memory
 
@@ -59,7 +59,7 @@ class Selection:
 
 
 class MergedRows:
-    """A list request that is run when it is counted or sliced."""
+    """A list request that is run when it is counted or a page of it is read."""
 
     model = Memory
     db = "default"
@@ -70,7 +70,7 @@ class MergedRows:
         self.query = SimpleNamespace(order_by=(), select_related=True, distinct=False)
 
     def filter(self, *leftover: Q, **conditions: Any) -> Any:
-        """Narrows by agent_names, user_ids, types (tuples) or keyword, or to the references of `pk__in`."""
+        """Narrows by fields of PageQuery, or to the references of `pk__in`."""
         if any(leftover):
             raise ValueError("no such filter")
         if "pk__in" in conditions:
@@ -78,9 +78,9 @@ class MergedRows:
         return type(self)(replace(self.wanted, **conditions))
 
     def order_by(self, *names: str) -> Self:
-        """Sorts by the first name that stores can sort by; the id always comes last."""
+        """Sorts by the first name that stores can sort by; Django's last one, `pk`, is none, and the id comes last."""
         for name in names:
-            if name.lstrip("-") in SORT_FIELDS and name.lstrip("-") != "id":
+            if name.lstrip("-") in SORT_FIELDS:
                 return type(self)(replace(self.wanted, order=name.lstrip("-"), descending=name.startswith("-")))
         return self.all()
 
@@ -90,8 +90,8 @@ class MergedRows:
     _clone = all
 
     @cached_property
-    def _counted(self) -> Page:
-        return search.page(replace(self.wanted, page=1, size=1))
+    def _counted(self) -> Count:
+        return search.count(self.wanted)
 
     @property
     def unavailable(self) -> tuple[str, ...]:
@@ -101,16 +101,6 @@ class MergedRows:
     def count(self) -> int:
         return self._counted.total
 
-    def __len__(self) -> int:
-        return self.count()
-
-    def __iter__(self) -> Iterator[Memory]:
-        return iter(self[0 : min(self.count(), MAX_PAGE_SIZE)])
-
-    def __getitem__(self, rows: slice) -> list[Memory]:
-        """A page of ROWS rows, or of fewer at the end; any other slice is cut from the beginning of the list."""
-        start, stop = rows.start or 0, rows.stop
-        aligned = start % ROWS == 0 and stop - start <= ROWS
-        wanted = replace(self.wanted, page=start // ROWS + 1, size=ROWS) if aligned else replace(self.wanted, size=stop)
-        shown = search.page(wanted).rows[: stop - start] if aligned else search.page(wanted).rows[start:stop]
-        return [as_row(backend, entry) for backend, entry in shown]
+    def page(self, number: int) -> Page:
+        """The rows of one page of the list, counted from 1, and what belongs to it."""
+        return search.page(replace(self.wanted, page=number, size=ROWS))

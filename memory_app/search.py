@@ -18,6 +18,7 @@ from memory_app import registry
 from memory_app.answering import SILENT_SECONDS, answering
 from memory_app.contracts import (
     AgentStatistics,
+    Count,
     Hit,
     MemoryDraft,
     MemoryEntry,
@@ -194,10 +195,10 @@ def page(query: PageQuery) -> Page:
     )
 
 
-def count(query: PageQuery) -> tuple[int, bool]:
-    """How many memories the filters leave in the stores that answered, and whether all of them did."""
+def count(query: PageQuery) -> Count:
+    """How many memories the filters leave, without reading any."""
     counts, unavailable, _stores = _each_store(query, RowProvider.count)
-    return sum(counts), not unavailable
+    return Count(sum(counts), tuple(unavailable))
 
 
 @dataclass(frozen=True, slots=True)

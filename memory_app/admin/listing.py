@@ -3,51 +3,32 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memory_app.admin.base import ErrorsAsMessages, agent_choices, shown_time
+from memory_app.admin.base import ErrorsAsMessages
 from memory_app.admin.bulk import ACTIONS
-from memory_app.filters import filtered
+from memory_app.admin.changelist import MemoryList
+from memory_app.admin.columns import MemoryColumns
+from memory_app.admin.list_filters import FILTERS, PARAMETERS, canonical
+from memory_app.admin.type_tags import colors_view
+from memory_app.filters import filtered, filtered_leniently
 from memory_app.merged import ROWS
-from memory_app.models import MemoryType
-from memory_app.tools import title_of
+
+KNOWN = (*PARAMETERS, "q", "o", "p", "_popup")
+DJANGOS = ("e", "all", "_facets", "_to_field")
+RETRY_SECONDS = 10
 
 
-class AgentFilter(admin.SimpleListFilter):
-    """Memories of one agent."""
+class MemoryListing(MemoryColumns, ErrorsAsMessages):
+    """The changelist of memories."""
 
-    title = _("agent")
-    parameter_name = "agentName"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return agent_choices()
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> None:
-        """MemoryFilter does it, see MemoryAdmin.get_queryset."""
-
-
-class TypeFilter(admin.SimpleListFilter):
-    """Memories of one type."""
-
-    title = _("type")
-    parameter_name = "type"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(info.key, f"{info.name} ({info.key})") for info in MemoryType.available()]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> None:
-        """MemoryFilter does it, see MemoryAdmin.get_queryset."""
-
-
-class MemoryListing(ErrorsAsMessages):
-    """The changelist of memories; its columns also show what is fixed on a memory's page."""
-
-    list_display = ("number", "title", "tag", "agent_name", "user", "store", "description", "updated")
+    list_display = ("number", "title", "tag", "agent", "user", "store", "summary", "updated_ago", "menu")
     list_display_links = ("title",)
-    list_filter = (AgentFilter, TypeFilter)
+    list_filter = FILTERS
     list_per_page = ROWS
     search_fields = ("name", "content", "description")
     search_help_text = _("Title, content and description; several words must all occur.")
@@ -56,49 +37,59 @@ class MemoryListing(ErrorsAsMessages):
     ordering = ("-updated_at",)
     actions = ACTIONS
 
+    def get_urls(self) -> list[Any]:
+        colors = self.admin_site.admin_view(colors_view, cacheable=True)
+        return [path("types.css", colors, name="memory_app_memory_colors"), *super().get_urls()]
+
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Django's own deletion knows one database only."""
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MemoryList]:
+        return MemoryList
+
     def get_queryset(self, request: HttpRequest) -> Any:
-        return filtered({name: request.GET.get(name) for name in ("agentName", "type")})
+        return filtered({name: request.GET.get(name) for name in PARAMETERS})
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         return queryset.filter(keyword=search_term[:1_000]), False
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        response = super().changelist_view(request, (extra_context or {}) | {"title": gettext("memories").capitalize()})
+        address = canonical(request.GET)
+        if request.method == "GET" and address != request.GET:
+            return HttpResponseRedirect(f"{request.path}?{address.urlencode()}")
+        _leave_out_what_is_wrong(request)
+        context = {"title": gettext("memories").capitalize(), "sample_url": _sample_url(request)}
+        response = super().changelist_view(request, (extra_context or {}) | context)
         shown = getattr(response, "context_data", None) or {}
-        for label in shown["cl"].queryset.unavailable if "cl" in shown else ():
-            text = gettext("The memory store %(store)s can't be read; its memories are missing from this list.")
-            messages.warning(request, text % {"store": label})
+        if "cl" in shown and shown["cl"].found.unreadable:
+            return _unreadable(request, shown)
         return response
 
-    @admin.display(description=_("ID"), ordering="id")
-    def number(self, row: Any) -> int:
-        return row.number
 
-    @admin.display(description=_("title"), ordering="name")
-    def title(self, row: Any) -> str:
-        html = '<strong>{}</strong> <span class="beginning" title="{}">{}</span>'
-        return format_html(html, row.name, row.content, title_of(row.content))
+def _leave_out_what_is_wrong(request: HttpRequest) -> None:
+    """A mistyped address shows the list without its mistakes, and tells them; Django would show all, and tell none."""
+    address = request.GET.copy()
+    for name in [name for name in address if name not in KNOWN]:
+        del address[name]
+        if name not in DJANGOS:
+            text = gettext("The list has no filter “%(name)s”; it was left out.") % {"name": name}
+            messages.warning(request, text)
+    _rows, problems = filtered_leniently({name: address.get(name) for name in PARAMETERS})
+    for name, problem in problems.items():
+        text = gettext("The filter “%(name)s” was left out. %(problem)s") % {"name": name, "problem": problem}
+        messages.warning(request, text)
+        del address[name]
+    request.GET = address  # type: ignore[assignment]
 
-    @admin.display(description=_("type"), ordering="type")
-    def tag(self, row: Any) -> str:
-        return format_html('<span class="type-tag" data-type="{}">{}</span>', row.type, row.type)
 
-    @admin.display(description=_("user"), ordering="user_id")
-    def user(self, row: Any) -> str:
-        return row.user_id or gettext("all users (shared)")
+def _sample_url(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/admin/netaclaw/memory/add")
 
-    @admin.display(description=_("store"))
-    def store(self, row: Any) -> str:
-        return {"sqlite": "SQLite", "mysql": "MySQL"}[row.backend]
 
-    @admin.display(description=_("created"))
-    def created(self, row: Any) -> str:
-        return shown_time(row.created_at, "Y-m-d H:i:s")
-
-    @admin.display(description=_("updated"), ordering="updated_at")
-    def updated(self, row: Any) -> str:
-        return shown_time(row.updated_at, "Y-m-d H:i")
+def _unreadable(request: HttpRequest, shown: dict[str, Any]) -> HttpResponse:
+    """No store at all could be read; that is no empty list."""
+    context = shown | {"retry": request.get_full_path(), "list": reverse("admin:memory_app_memory_changelist")}
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    name = "admin/memory_app/memory/change_list_unavailable.html"
+    return TemplateResponse(request, name, context, status=503, headers=headers)

@@ -1,8 +1,10 @@
 """The memories of all stores in the console: one list, a form that loses no edit, recall preview."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
+from django.http.response import HttpResponseBase
 from django.urls import path
 
 from memory_app.admin.bulk_result import result_view
@@ -21,7 +23,7 @@ class MemoryAdmin(MemoryListing, MemoryHistory, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        pages: dict[str, tuple[str, Any]] = {
+        pages: dict[str, tuple[str, Callable[..., HttpResponseBase]]] = {
             "preview/": ("preview", preview_view),
             "forget/": ("forget", forget_view),
             "status/": ("status", status_view),

@@ -141,6 +141,10 @@ def test_it_filters_by_value_and_by_array(api):
         assert data(post(api, PAGE, filters))["pagination"]["total"] == number
 
 
+def save_at(text: str, time: datetime) -> None:
+    services.save(draft(text, created_at=time))
+
+
 @pytest.mark.parametrize(
     ("days", "found"),
     [
@@ -153,21 +157,20 @@ def test_it_filters_by_value_and_by_array(api):
 )
 def test_it_filters_by_days_of_the_installations_zone(api, settings, days, found):
     settings.TIME_ZONE = "Asia/Shanghai"
-    times = ((28, 15, 59), (28, 16, 0), (1, 15, 59), (1, 16, 0))
-    for name, (day, hour, minute) in zip(
-        ("the day before", "first minute", "last minute", "the day after"), times, strict=True
-    ):
-        time = datetime(2026, 2 if day == 28 else 3, day, hour, minute, tzinfo=UTC)
-        services.save(draft(name, created_at=time))
+    first = datetime(2026, 3, 1, tzinfo=UTC) - timedelta(hours=8)
+    minute, day = timedelta(minutes=1), timedelta(days=1)
+    save_at("the day before", first - minute)
+    save_at("first minute", first)
+    save_at("last minute", first + day - minute)
+    save_at("the day after", first + day)
     for field in ("updated", "created"):
         page = data(post(api, PAGE, {field: days, "order": "createdAt", "sort": "asc"}))
         assert [row["content"] for row in page["list"]] == found
 
 
 def test_it_finds_what_was_written_lately(api):
-    services.save(draft("now"))
-    services.save(draft("week", created_at=timezone.now() - timedelta(days=6)))
-    services.save(draft("month", created_at=timezone.now() - timedelta(days=29)))
+    for days in (0, 6, 29):
+        save_at(f"{days} days ago", timezone.now() - timedelta(days=days))
     for days, number in {"today": 1, "7d": 2, "30d": 3, "90d": 3}.items():
         assert data(post(api, PAGE, {"updated": days}))["pagination"]["total"] == number
 
