@@ -27,6 +27,7 @@ MEMORY = (
     Entry(_("Memory types"), model="memory_app.memorytype"),
     Entry(_("Audit"), model="memory_app.memorychange"),
     Entry(_("Import"), page="memory_app_memory_import"),
+    Entry(_("Agent keys"), model="memory_app.agentkey"),
     Entry(_("API tokens"), model="memory_app.apitoken"),
     Entry(_("System status"), page="memory_app_memory_status"),
 )

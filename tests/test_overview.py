@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from agents_app.services import create_agent
 from memory_app import figures, services
-from memory_app.contracts import Scope
+from memory_app.acting import Door, acting_as
+from memory_app.contracts import MemoryChanges, Scope
 from memory_app.providers.pool import POOL
 from tests.conftest import draft
 
@@ -135,7 +136,7 @@ def test_it_says_that_a_store_is_unavailable_and_never_zero(console, two_stores,
     assert tiles(text)["Stores unavailable"] == "1"
     assert "The memory store memory/own.db can't be read" in text
     lost = next(card for card in response.context["cards"] if card.figures.agent_name == "own")
-    assert (lost.state, lost.figures.count, lost.figures.added) == ("unavailable", None, None)
+    assert (lost.figures.store.state, lost.figures.count, lost.figures.added) == ("unavailable", None, None)
     assert str(data_dir) not in text
 
 
@@ -224,6 +225,18 @@ def test_it_keeps_everything_registered_within_reach(console):
     text = text_of(console, "/admin/memory_app/memory/preview/")
     for path in ("auth/user", "auth/group", "memory_app/memorytype", "memory_app/apitoken", "agents_app/agent"):
         assert f'href="/admin/{path}/"' in text
+
+
+def test_it_tells_the_last_changes_and_who_made_them(console, two_stores):
+    memory = services.save(draft("f", Scope("own", "bob"), name="a title")).memory
+    with acting_as(Door.CONSOLE, "operator"):
+        services.update(Scope.all_users("own"), memory.id, MemoryChanges(content="other"))
+    services.delete(Scope.all_users("own"), [memory.id])
+    changes = console.get(INDEX).context["last_changes"]
+    assert [(change.who, change.what, change.name) for change in changes][:3] == [
+        ("system", "deleted", "a title"), ("operator (console)", "changed", "a title"), ("system", "added", "a title"),
+    ]  # fmt: skip
+    assert changes[1].url == f"/admin/memory_app/memory/own_3A{memory.id}/history/"
 
 
 def test_it_speaks_of_its_charts_in_words(console, two_stores):

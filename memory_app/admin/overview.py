@@ -1,27 +1,26 @@
 """The console's first page: figures over all stores, each of them a link to the memories it counts."""
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from functools import cache
+from datetime import datetime
 from typing import Any
 
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest
-from django.urls import get_script_prefix, reverse
-from django.utils.formats import date_format
-from django.utils.http import urlencode
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _
 
+from memory_app import history
+from memory_app.admin.charts import address, agents_chart, days_chart, types_chart
 from memory_app.admin.status import status_address
-from memory_app.figures import RANGES, AgentFigures, Overview, State, overview
-from memory_app.models import MemoryConfig, MemoryType
+from memory_app.figures import RANGES, AgentFigures, Overview, overview
+from memory_app.models import MemoryChange, MemoryConfig
+from memory_app.providers.figures import OwnerCount
 
 CARDS = 12
-SERIES = 8
-BARS = 12
 DEFAULT_RANGE = 30
+CHANGES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,68 +39,20 @@ class Card:
 
     label: str
     figures: AgentFigures
-    state: str
     url: str
     added_url: str
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A number of a chart, and the list that holds as many memories ("": there is no such list)."""
+class LastChange:
+    """What was done to a memory, by whom, and where to read more ("": nowhere)."""
 
-    number: int
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One series of a chart, one column of its table."""
-
-    label: str
-    bars: Sequence[Bar]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart and its table, of the same numbers; the table has the rows beyond `drawn` and the total as well."""
-
-    key: str
-    title: str
-    head: str
-    labels: Sequence[str]
-    columns: Sequence[Column]
-    drawn: int | None = None
-    total: Column | None = None
-
-    @property
-    def data_id(self) -> str:
-        return f"chart-{self.key}-data"
-
-    @property
-    def per_day(self) -> bool:
-        return self.total is not None
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """What the script draws."""
-        series = [
-            {
-                "label": column.label,
-                "data": [bar.number for bar in column.bars[: self.drawn]],
-                "urls": [bar.url for bar in column.bars[: self.drawn]],
-            }
-            for column in self.columns
-        ]
-        return {"stacked": self.per_day, "labels": list(self.labels[: self.drawn]), "series": series}
-
-    @property
-    def table(self) -> Sequence[Column]:
-        return [*self.columns, *([self.total] if self.total else [])]
-
-    @property
-    def rows(self) -> Iterator[tuple[str, list[Bar]]]:
-        """The table's lines: what they are of, and their numbers."""
-        return ((label, [column.bars[n] for column in self.table]) for n, label in enumerate(self.labels))
+    at: datetime
+    who: str
+    what: str
+    agent_name: str
+    name: str
+    url: str
 
 
 def context_of(request: HttpRequest) -> dict[str, Any]:
@@ -109,28 +60,23 @@ def context_of(request: HttpRequest) -> dict[str, Any]:
     chosen = _range(request.GET.get("days", ""))
     found = overview(chosen)
     labels = dict(MemoryConfig.objects.values_list("agent__name", "agent__label"))
-    cards = [_card(agent, labels.get(agent.agent_name, "")) for agent in found.agents]
-    names = {agent.agent_name: labels.get(agent.agent_name) or agent.agent_name for agent in found.agents}
-    charts = [_days_chart(found, names), _types_chart(found), _agents_chart(found, names)]
+    names = {name: label or name for name, label in labels.items()}
+    cards = [_card(agent, names.get(agent.agent_name, agent.agent_name)) for agent in found.agents]
     return {
         "overview": found,
         "empty": found.total("count") == 0 and not found.missing,
         "tiles": _tiles(found),
         "cards": cards[:CARDS],
         "more_cards": cards[CARDS:],
-        "charts": charts,
+        "charts": [days_chart(found, names), types_chart(found), agents_chart(found, names)],
         "ranges": [(days, days == chosen) for days in RANGES],
-        "busiest": [
-            (owner, names.get(owner.agent_name, owner.agent_name),
-             address(agentName=owner.agent_name, userId=owner.user_id))
-            for owner in found.busiest
-        ],
-        "states": _states(),
+        "busiest": list(_busiest(found, names)),
+        "last_changes": [_last_change(change, labels) for change in history.latest(CHANGES)],
+        "audit_url": _audit_address() if request.user.has_perm("memory_app.view_memorychange") else "",
         "status_url": status_address(),
         "agents_there": bool(labels),
         "sample_agent": _in_shell(min(labels, default="demo")),
-        "last_changes": None,
-    }  # fmt: skip
+    }
 
 
 def _in_shell(agent_name: str) -> str:
@@ -138,24 +84,8 @@ def _in_shell(agent_name: str) -> str:
     return json.dumps(agent_name, ensure_ascii=False).replace("'", "'\\''")
 
 
-def address(**filters: str | date) -> str:
-    """The list of memories with these filters."""
-    query = urlencode({name: str(value) for name, value in filters.items()})
-    return _list_at(get_script_prefix()) + (f"?{query}" if query else "")
-
-
-@cache
-def _list_at(prefix: str) -> str:
-    """Looked up once: the first page has hundreds of links to the list."""
-    return reverse("admin:memory_app_memory_changelist")
-
-
 def _range(text: str) -> int:
     return int(text) if text in map(str, RANGES) else DEFAULT_RANGE
-
-
-def _states() -> Mapping[str, str]:
-    return {State.OK: _("available"), State.SLOW: _("too slow to count"), State.UNAVAILABLE: _("unavailable")}
 
 
 def _tiles(found: Overview) -> list[Tile]:
@@ -171,51 +101,26 @@ def _tiles(found: Overview) -> list[Tile]:
 
 def _card(agent: AgentFigures, label: str) -> Card:
     name = agent.agent_name
-    state = _states()[agent.store.state]
-    return Card(label or name, agent, state, address(agentName=name), address(agentName=name, created="today"))
+    return Card(label, agent, address(agentName=name), address(agentName=name, created="today"))
 
 
-def _days_chart(found: Overview, names: Mapping[str, str]) -> Chart:
-    """Memories added per day and agent: the agents with most in the range, then all others together."""
-    by_agent: Counter[str] = Counter()
-    by_day: Counter[date] = Counter()
-    for (name, day), number in found.by_day.items():
-        by_agent[name] += number
-        by_day[day] += number
-    ranked = sorted(by_agent, key=lambda name: (-by_agent[name], name))
-    columns = [Column(names.get(name, name), _agent_days(found, name)) for name in ranked[:SERIES]]
-    if len(ranked) > SERIES:
-        rest = [by_day[day] - sum(column.bars[n].number for column in columns) for n, day in enumerate(found.days)]
-        columns.append(Column(_("others"), [Bar(number) for number in rest]))
-    total = Column(_("total"), [_bar(by_day[day], created=day) for day in found.days])
-    return Chart(
-        "days",
-        _("Memories added per day"),
-        _("day"),
-        [date_format(day, "MONTH_DAY_FORMAT") for day in found.days],
-        columns,
-        total=total,
-    )
+def _busiest(found: Overview, names: Mapping[str, str]) -> Iterator[tuple[OwnerCount, str, str]]:
+    for owner in found.busiest:
+        url = address(agentName=owner.agent_name, userId=owner.user_id)
+        yield owner, names.get(owner.agent_name, owner.agent_name), url
 
 
-def _agent_days(found: Overview, name: str) -> list[Bar]:
-    return [_bar(found.by_day.get((name, day), 0), agentName=name, created=day) for day in found.days]
+def _last_change(change: MemoryChange, agents: Mapping[str, str]) -> LastChange:
+    """With the way to the memory's history, while there is an agent and an id to name it by."""
+    url = ""
+    if change.agent_name in agents and change.memory_id > 0:
+        url = reverse("admin:memory_app_memory_history", args=[quote(f"{change.agent_name}:{change.memory_id}")])
+    who = f"{change.actor} ({change.door_label})" if change.actor else change.door_label
+    return LastChange(change.at, who, change.get_action_display(), change.agent_name, change.name, url)
 
 
-def _bar(number: int, **filters: str | date) -> Bar:
-    return Bar(number, address(**filters) if number else "")
-
-
-def _types_chart(found: Overview) -> Chart:
-    known = {info.key: info.name for info in MemoryType.available()}
-    keys = sorted(found.by_type, key=lambda key: (-found.by_type[key], key))
-    bars = [_bar(found.by_type[key], type=key) for key in keys]
-    labels = [f"{known[key]} ({key})" if known.get(key, key) != key else key for key in keys]
-    return Chart("types", _("Memories by type"), _("type"), labels, [Column(_("memories"), bars)], BARS)
-
-
-def _agents_chart(found: Overview, names: Mapping[str, str]) -> Chart:
-    counted = [(agent.agent_name, agent.count) for agent in found.agents if agent.count]
-    bars = [_bar(number, agentName=name) for name, number in counted]
-    labels = [names[name] for name, _number in counted]
-    return Chart("agents", _("Memories by agent"), _("agent"), labels, [Column(_("memories"), bars)], BARS)
+def _audit_address() -> str:
+    try:
+        return reverse("admin:memory_app_memorychange_changelist")
+    except NoReverseMatch:
+        return ""
