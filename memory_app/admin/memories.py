@@ -21,17 +21,19 @@ class MemoryAdmin(MemoryListing, MemoryHistory, MemoryEditing):
     """What agents remember, over all stores: searched by substrings, filtered, edited under a version."""
 
     def get_urls(self) -> list[Any]:
-        pages = {"preview": preview_view, "forget": forget_view, "status": status_view}
-        ours = [
-            path(f"{name}/", self.admin_site.admin_view(view), name=f"memory_app_memory_{name}")
-            for name, view in pages.items()
-        ]
-        return [*ours, *super().get_urls()]
+        pages = {
+            "preview": preview_view,
+            "forget": forget_view,
+            "status": status_view,
+            "import": import_view,
+        }
+        steps = {"bulk_result": ("bulk", result_view), "import_step": ("import", import_step_view)}
         view = self.admin_site.admin_view
         return [
-            path("preview/", view(preview_view), name="memory_app_memory_preview"),
-            path("bulk/<str:token>/", view(result_view), name="memory_app_memory_bulk_result"),
-            path("import/", view(import_view), name="memory_app_memory_import"),
-            path("import/<str:token>/", view(import_step_view), name="memory_app_memory_import_step"),
+            *(path(f"{name}/", view(page), name=f"memory_app_memory_{name}") for name, page in pages.items()),
+            *(
+                path(f"{place}/<str:token>/", view(page), name=f"memory_app_memory_{name}")
+                for name, (place, page) in steps.items()
+            ),
             *super().get_urls(),
         ]
