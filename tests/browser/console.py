@@ -107,9 +107,12 @@ class Console:
         """What axe-core finds serious or critical: rule, its help, and the elements."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE)  # goes by the debugger, past the Content-Security-Policy
+        before = len(self.problems)
         found: list[dict[str, Any]] = self.page.evaluate(
-            "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+            "async () => (await axe.run(document, {resultTypes: ['violations'], preload: false})).violations"
         )
+        own = [problem for problem in self.problems[before:] if "Applying inline style" in problem]  # axe's probes
+        self.problems[:] = [problem for problem in self.problems if problem not in own]
         return [
             f"{one['id']} ({one['help']}): {[node['html'][:200] for node in one['nodes'][:5]]}"
             for one in found
