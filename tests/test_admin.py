@@ -102,7 +102,8 @@ def test_it_opens_the_memory_of_its_agent(console, two_stores):
 @pytest.mark.parametrize("reference", ["helper_3A999999", "ghost_3A1", "1", "helper_3Ax", "_3A1", f"helper_3A{10**30}"])
 def test_it_says_that_a_memory_does_not_exist(console, two_stores, reference):
     response = console.get(f"{LIST}{reference}/change/", follow=True)
-    assert "doesn’t exist" in response.content.decode()
+    assert response.status_code == 404
+    assert "There is no memory" in response.content.decode()
 
 
 def test_it_escapes_stored_text(console, agent):

@@ -20,6 +20,7 @@ ORDER = [
         "memory_app.paths",
         "memory_app.stopwords",
         "memory_app.metadata_schema",
+        "memory_app.metadata_form",
         "memory_app.days",
         "memory_app.stretches",
     ],

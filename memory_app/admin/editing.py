@@ -1,116 +1,163 @@
-"""Adding, editing and deleting a memory in the console; no edit is lost."""
+"""Adding and editing a memory in the console; whatever happens, the operator's text comes back."""
 
 from typing import Any
+from urllib.parse import urlencode
 
-from django.contrib import messages
-from django.contrib.admin import helpers
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memory_app import search, services
-from memory_app.admin.base import ErrorsAsMessages
-from memory_app.admin.conflict import conflicts, merged_data
+from memory_app import services
+from memory_app.admin.base import shown_time
+from memory_app.admin.deleting import MemoryDeleting
 from memory_app.admin.forms import TEXT, MemoryForm
+from memory_app.admin.metadata import shown_metadata
+from memory_app.admin.unsaved import UnsavedPages
 from memory_app.contracts import MemoryChanges, MemoryDraft, MemoryEntry, Outcome, Scope
-from memory_app.exceptions import Conflict
-from memory_app.merged import as_row, by_reference, reference_of
+from memory_app.exceptions import Conflict, MemoryNotFound, NetaclawError, StoreUnavailable
+from memory_app.merged import by_reference, reference_of
 from memory_app.models import Memory
-from memory_app.tools import title_of
+
+FORM = ("name", "content", "description", "type")
+FACTS = ("agent", "reference", "place", "made", "changed")
+GIVEN = ("agentName", "userId", "type")
 
 
-class MemoryEditing(ErrorsAsMessages):
+class Twin(Exception):
+    """The same memory is there already; nothing was written."""
+
+    def __init__(self, memory: MemoryEntry) -> None:
+        super().__init__(memory.name)
+        self.memory = memory
+
+
+class MemoryEditing(UnsavedPages, MemoryDeleting):
     """The pages of one memory."""
 
     form = MemoryForm
 
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
         if obj is None:
-            return [(None, {"fields": ("agent_name", "user_id", *TEXT)})]
-        fixed = ("agent_name", "user", "store", "created", "updated")
-        if not self.has_change_permission(request, obj):
-            return [(None, {"fields": (*TEXT, *fixed)})]
-        return [(None, {"fields": (*TEXT, "version")}), (_("Kept by the store"), {"fields": fixed})]
+            fields: tuple[str, ...] = (*FORM, "user_id", "metadata", "agent_name")
+            facts: tuple[str, ...] = ("agent",)
+        elif self.has_change_permission(request, obj):
+            fields, facts = (*FORM, "owner", "metadata", "version"), FACTS
+        else:
+            fields, facts = ("name", "text", "description", "type", "owner", "data"), FACTS
+        return [(None, {"fields": fields}), (_("Kept by the store"), {"fields": facts})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Memory | None = None) -> tuple[str, ...]:
-        return ("agent_name", "user", "store", "created", "updated") if obj else ()
+        return ("owner", *FACTS, "text", "data") if obj else ("agent",)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        given = {name: request.GET.get(name, "") for name in ("agentName", "userId", "type")}
+        given = {name: self.given(request, name) for name in GIVEN}
         return {"agent_name": given["agentName"], "user_id": given["userId"], "type": given["type"]}
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Memory | None:
         return by_reference(object_id)
 
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
+        match = request.resolver_match
+        if request.method == "POST" and match and match.url_name == "memory_app_memory_change":
+            return self.gone_page(request, unquote(object_id))
+        return super()._get_obj_does_not_exist_redirect(request, opts, object_id)
+
     # saving
 
-    def changeform_view(self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any) -> Any:
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> Any:
+        reference = unquote(object_id) if object_id else ""
         try:
-            return super().changeform_view(request, object_id, *args, **kwargs)
+            if request.method == "POST" and "_show" in request.POST:
+                return self.shown_again(request, self.get_object(request, reference), reference)
+            if not reference and request.method != "POST" and not self.agent_is_given(request):
+                return self.agents_page(request)
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except Twin as twin:
+            return self.twin_page(request, twin.memory)
         except Conflict as conflict:
-            return self._conflict_page(request, conflict.current)
+            return self.conflict_page(request, conflict.current)
+        except MemoryNotFound:
+            return self.gone_page(request, reference)
+        except StoreUnavailable as error:
+            return self.unavailable_page(request, reference, error)
+        except NetaclawError as error:
+            return self.refused_page(request, reference, error)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if change:
             self._update(request, obj, form)
         else:
-            self._add(request, obj, form.cleaned_data)
+            self._add(obj, form.cleaned_data)
 
     def _update(self, request: HttpRequest, obj: Any, form: MemoryForm) -> None:
         names = form.changed_fields()
         request.nothing_changed = not names  # type: ignore[attr-defined]
         if names:
             changes = MemoryChanges(**{name: form.cleaned_data[name] for name in names})
-            services.update(Scope.all_users(obj.agent_name), obj.number, changes, form.read_version())
+            saved = services.update(Scope.all_users(obj.agent_name), obj.number, changes, form.read_version())
+            obj.name = saved.name
 
-    def _add(self, request: HttpRequest, obj: Any, data: dict[str, Any]) -> None:
-        values = {name: data[name] for name in ("agent_name", "user_id", *TEXT)}
-        values["name"] = values["name"] or title_of(values["content"])
-        result = services.save(MemoryDraft(**values))
+    def _add(self, obj: Any, data: dict[str, Any]) -> None:
+        result = services.save(MemoryDraft(**{name: data[name] for name in ("agent_name", "user_id", *TEXT)}))
+        if result.outcome is Outcome.DUPLICATE:
+            raise Twin(result.memory)
         obj.pk, obj.name = reference_of(result.memory), result.memory.name
-        request.duplicate = result.outcome is Outcome.DUPLICATE  # type: ignore[attr-defined]
 
     def message_user(
         self, request: HttpRequest, message: Any, level: Any = messages.INFO, *args: Any, **kwargs: Any
     ) -> None:
-        """Says what really happened: nothing was changed, or the same memory was there already."""
+        """Says what really happened: nothing was changed."""
         if getattr(request, "nothing_changed", False):
             level, message = messages.INFO, gettext("No change: nothing was written.")
-        elif getattr(request, "duplicate", False):
-            level, message = messages.WARNING, gettext("The same memory is there already; no second one was made.")
         super().message_user(request, message, level, *args, **kwargs)
 
-    def _conflict_page(self, request: HttpRequest, current: MemoryEntry) -> HttpResponse:
-        """The form once more, on the current version; what only one side changed is merged, the rest shown."""
-        backend = search.backend_of(current.agent_name)
-        row = as_row(backend, current)
-        sent = MemoryForm(request.POST, instance=as_row(backend, current))
-        sent.is_valid()
-        form = MemoryForm(merged_data(request.POST, sent.changed_fields(), current), instance=row)
-        fieldsets, readonly = self.get_fieldsets(request, row), self.get_readonly_fields(request, row)
-        page = helpers.AdminForm(form, list(fieldsets), {}, readonly, model_admin=self)
-        context = self.admin_site.each_context(request) | {
-            "title": gettext("Somebody changed this memory before you saved"),
-            "adminform": page,
-            "object_id": row.pk,
-            "original": row,
-            "is_popup": False,
-            "to_field": None,
-            "media": self.media + page.media,
-            "inline_admin_formsets": [],
-            "errors": [],
-            "conflicts": conflicts(request.POST, sent.changed_fields(), current),
-        }
-        response = self.render_change_form(request, context, add=False, change=True, obj=row)
-        response.status_code = 409
-        return response
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """Another one is added for the same agent and user."""
+        if "_addanother" not in request.POST:
+            return super().response_add(request, obj, post_url_continue)
+        self.message_user(request, gettext("The memory “%(name)s” was added.") % {"name": obj.name}, messages.SUCCESS)
+        names = zip(GIVEN, ("agent_name", "user_id", "type"), strict=True)
+        given = {name: request.POST.get(field, "") for name, field in names}
+        kept = {"_changelist_filters": request.GET.get("_changelist_filters", "")}
+        return HttpResponseRedirect(f"{request.path}?{urlencode(given | {k: v for k, v in kept.items() if v})}")
 
-    # deleting
+    # what is shown and not edited
 
-    def get_deleted_objects(
-        self, objs: Any, request: HttpRequest
-    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-        return [str(item) for item in objs], {gettext("memories"): len(objs)}, set(), []
+    @admin.display(description=_("agent"))
+    def agent(self, row: Any) -> str:
+        if row.pk or not row.agent_name:
+            return row.agent_name or "—"
+        return format_html('{} <a href="?agentName=">{}</a>', row.agent_name, gettext("Choose another"))
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        services.delete(Scope.all_users(obj.agent_name), [obj.number])
+    @admin.display(description=_("reference"))
+    def reference(self, row: Any) -> str:
+        return format_html("<code>{}</code>", row.pk)
+
+    @admin.display(description=_("user"))
+    def owner(self, row: Any) -> str:
+        return row.user_id or gettext("all users of the agent (shared)")
+
+    @admin.display(description=_("store"))
+    def place(self, row: Any) -> str:
+        return {"sqlite": "SQLite", "mysql": "MySQL"}.get(row.backend, "—")
+
+    @admin.display(description=_("created"))
+    def made(self, row: Any) -> str:
+        return shown_time(row.created_at, "Y-m-d H:i:s T") if row.created_at else "—"
+
+    @admin.display(description=_("updated"))
+    def changed(self, row: Any) -> str:
+        return shown_time(row.updated_at, "Y-m-d H:i:s T") if row.updated_at else "—"
+
+    @admin.display(description=_("content"))
+    def text(self, row: Any) -> str:
+        return format_html('<pre class="memory-text" dir="auto">{}</pre>', row.content)
+
+    @admin.display(description=_("metadata"))
+    def data(self, row: Any) -> str:
+        return format_html('<pre class="memory-text">{}</pre>', shown_metadata(row.metadata)) if row.metadata else "—"

@@ -1,6 +1,7 @@
-"""The form of a memory: metadata as checked JSON text, and the version that was read, so that no edit is lost."""
+"""The form of a memory: it carries what was read and its version, so that no edit is lost."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,83 +9,61 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memory_app import services
 from memory_app.admin.base import agent_choices
-from memory_app.contracts import clean_metadata
-from memory_app.exceptions import InvalidInput
+from memory_app.admin.metadata import MetadataEditor, MetadataField, with_fields
+from memory_app.contracts import MAX_CONTENT, MAX_DESCRIPTION, MAX_NAME, MAX_USER_ID
+from memory_app.exceptions import NetaclawError
 from memory_app.models import Memory, MemoryType
+from memory_app.tools import title_of
 
 TEXT = ("type", "name", "content", "description", "metadata")
+CHOICES = ("theirs", "mine")
 
 
-class MetadataField(forms.CharField):
-    """A JSON object as text: keys keep their order, numbers stay what they are; empty means none."""
+class LimitedField(forms.CharField):
+    """Text whose length the page counts; a browser's own limit would cut what is pasted without a word."""
 
-    widget = forms.Textarea(attrs={"rows": 6, "class": "metadata", "spellcheck": "false"})
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        return {"data-limit": str(self.max_length), "dir": "auto"}
 
-    def prepare_value(self, value: Any) -> Any:
-        return value if isinstance(value, str) else shown_metadata(value)
-
-    def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        if not text.strip():
-            return {}
-        try:
-            return clean_metadata(json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse))
-        except json.JSONDecodeError as error:
-            message = gettext("No JSON: look at line %(line)d, column %(column)d (%(problem)s).")
-            values = {"line": error.lineno, "column": error.colno, "problem": error.msg}
-            raise forms.ValidationError(message % values) from None
-        except RecursionError:
-            raise forms.ValidationError(gettext("metadata is nested too deeply; flatten it.")) from None
-        except InvalidInput as error:
-            raise forms.ValidationError(error.message) from None
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        """By what the text means, not by its blanks; an order of keys is a meaning."""
-        try:
-            return self._meaning(initial) != self._meaning(data)
-        except forms.ValidationError:
-            return True
-
-    def _meaning(self, value: Any) -> str:
-        return json.dumps(self.to_python(value) if isinstance(value, str) else value or {}, ensure_ascii=False)
-
-
-def shown_metadata(value: Any) -> str:
-    """Metadata as people edit it; "" for none."""
-    return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InvalidInput(gettext("A key stands twice in one object; keep one of them."))
-    return found
-
-
-def _refuse(name: str) -> None:
-    raise InvalidInput(gettext("metadata must not contain NaN or Infinity; use null or text."))
+    def to_python(self, value: Any) -> str | None:
+        """Browsers send line breaks as CR LF."""
+        return super().to_python(value.replace("\r\n", "\n").replace("\r", "\n") if isinstance(value, str) else value)
 
 
 class MemoryForm(forms.ModelForm):
     """Hidden copies of what was read tell, when it is saved, which fields the operator changed."""
 
     agent_name = forms.ChoiceField(label=_("agent"))
-    user_id = forms.CharField(
-        label=_("user"), required=False, max_length=100, help_text=_("Empty: shared with all users of the agent.")
-    )
     type = forms.ChoiceField(label=_("type"), show_hidden_initial=True)
-    name = forms.CharField(
+    user_id = LimitedField(
+        label=_("user"),
+        required=False,
+        max_length=MAX_USER_ID,
+        help_text=_("User: empty = shared with all users of the agent."),
+    )
+    name = LimitedField(
         label=_("title"),
         required=False,
-        max_length=255,
+        max_length=MAX_NAME,
         show_hidden_initial=True,
         help_text=_("Empty: the text's beginning."),
     )
-    content = forms.CharField(
-        label=_("content"), show_hidden_initial=True, strip=False, widget=forms.Textarea(attrs={"rows": 10})
+    content = LimitedField(
+        label=_("content"),
+        max_length=MAX_CONTENT,
+        show_hidden_initial=True,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 8}),
     )
-    description = forms.CharField(label=_("description"), required=False, max_length=500, show_hidden_initial=True)
+    description = LimitedField(
+        label=_("description"),
+        required=False,
+        max_length=MAX_DESCRIPTION,
+        show_hidden_initial=True,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
     metadata = MetadataField(label=_("metadata"), required=False, show_hidden_initial=True)
     version = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -92,51 +71,75 @@ class MemoryForm(forms.ModelForm):
         model = Memory
         fields = ("agent_name", "user_id", *TEXT)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: Any = None, *args: Any, **kwargs: Any) -> None:
+        self.wrong_metadata = ""
+        super().__init__(data if data is None else self._resolved(data), *args, **kwargs)
         self._offer_types()
         if self.instance.pk:
             for name in ("agent_name", "user_id"):
                 self.fields.pop(name, None)
-            self.initial["version"] = self.instance.updated_at.isoformat()
+            self.initial["version"] = self.instance.updated_at.isoformat() if self.instance.updated_at else ""
+            if "\n" in self.instance.name and "name" in self.fields:
+                self.fields["name"].widget = forms.Textarea(attrs=self.fields["name"].widget.attrs | {"rows": 2})
         elif "agent_name" in self.fields:
-            self._choose("agent_name", agent_choices())
+            self._offer_agents()
+        if "metadata" in self.fields:
+            self._offer_fields()
+
+    def _resolved(self, data: Any) -> Any:
+        """What was posted, with the choices of a conflict made and the form of metadata turned into its text."""
+        resolved = data.copy()
+        for name in TEXT:
+            if data.get(f"choice-{name}") in CHOICES:
+                resolved[name] = data.get(f"{data[f'choice-{name}']}-{name}", "")
+        if (found := with_fields(data)) is not None:
+            text, self.wrong_metadata = found
+            resolved["metadata"] = text or data.get("metadata", "")
+        return resolved
 
     def _offer_types(self) -> None:
         if "type" in self.fields:
-            choices = [(info.key, f"{info.name} ({info.key})") for info in MemoryType.available()]
+            types = MemoryType.available()
+            choices = [(info.key, f"{info.name} ({info.key})") for info in types]
             if self.instance.type and self.instance.type not in dict(choices):
                 choices.append((self.instance.type, self.instance.type))
             self._choose("type", choices)
+            with_schema = [info.key for info in types if info.metadata_schema is not None]
+            self.fields["type"].widget.attrs["data-with-schema"] = json.dumps(with_schema)
+
+    def _offer_agents(self) -> None:
+        """An agent that is known is fixed; it is changed by going back."""
+        choices = agent_choices()
+        self._choose("agent_name", choices)
+        chosen = self.now("agent_name")
+        if chosen in dict(choices):
+            self.fields["agent_name"].widget = forms.HiddenInput()
+            self.instance.agent_name = chosen
+
+    def _offer_fields(self) -> None:
+        editor = self.fields["metadata"].widget
+        if isinstance(editor, MetadataEditor):
+            first = next(iter(self.fields["type"].choices), ("",))[0] if "type" in self.fields else ""  # type: ignore[attr-defined]
+            text = self.fields["metadata"].prepare_value(self.now("metadata"))
+            editor.show_fields(self.now("type") or first, text or "")
+
+    def now(self, name: str) -> Any:
+        """What a field of the page holds, before anything is checked."""
+        return self.data.get(name, "") if self.is_bound else self.get_initial_for_field(self.fields[name], name)
 
     def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = choices
 
-    def clean_content(self) -> str:
-        """Browsers send line breaks as CR LF."""
-        return str(self.cleaned_data["content"]).replace("\r\n", "\n")
-
     def changed_fields(self) -> list[str]:
         """The fields that the operator changed since the page was opened."""
-        return [name for name in self.changed_data if name in TEXT and not self._same_lines(name)]
-
-    def _same_lines(self, name: str) -> bool:
-        field = self[name]
-        shown = field.field.hidden_widget().value_from_datadict(self.data, self.files, field.html_initial_name)
-        sent = field.data
-        if name == "metadata" or not isinstance(shown, str) or not isinstance(sent, str):
-            return False
-        return shown.replace("\r\n", "\n") == sent.replace("\r\n", "\n")
+        return [name for name in self.changed_data if name in TEXT]
 
     def read_version(self) -> datetime:
         """The version that the page was opened on; raises ValidationError without one."""
-        try:
-            version = datetime.fromisoformat(self.cleaned_data.get("version") or "")
-        except ValueError:
-            version = None
-        if version is None or version.tzinfo is None:
+        version = version_of(self.cleaned_data)
+        if version is None:
             raise forms.ValidationError(gettext("The page lost its version; open the memory again."))
         return version
 
@@ -144,7 +147,37 @@ class MemoryForm(forms.ModelForm):
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if self.instance.pk:
             self.read_version()
+        if not data.get("name") and data.get("content"):
+            data["name"] = title_of(data["content"])
+        if self.wrong_metadata:
+            self.add_error("metadata", self.wrong_metadata)
+        elif "metadata" in data and "type" in data:
+            self._check_metadata(data)
         return data
+
+    def _check_metadata(self, data: Mapping[str, Any]) -> None:
+        """An edit of another field is not held to a schema that came later."""
+        if self.instance.pk and not {"type", "metadata"} & set(self.changed_fields()):
+            return
+        try:
+            services.check_metadata(MemoryType.available(), data["type"], data["metadata"])
+        except NetaclawError as error:
+            self.add_error("metadata", forms.ValidationError(error.message, code="schema"))
+
+    def keep_only_unreadable(self) -> None:
+        """For a page that is only shown anew: what is unfinished is no error, text that is no JSON is."""
+        for name, errors in list(self.errors.as_data().items()):
+            if name != "metadata" or any(error.code == "schema" for error in errors):
+                del self.errors[name]
 
     def _post_clean(self) -> None:
         """The services check and write; the row is only for the page."""
+
+
+def version_of(data: Mapping[str, Any]) -> datetime | None:
+    """The version that a form carries, or None."""
+    try:
+        version = datetime.fromisoformat(data.get("version") or "")
+    except ValueError:
+        return None
+    return version if version.tzinfo else None

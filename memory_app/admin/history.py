@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memory_app import history, search
 from memory_app.admin.base import ErrorsAsMessages
-from memory_app.admin.conflict import marked
-from memory_app.admin.forms import shown_metadata
+from memory_app.admin.differences import marked
+from memory_app.admin.metadata import shown_metadata
 from memory_app.contracts import MemoryEntry
 from memory_app.exceptions import Conflict, InvalidInput, MemoryNotFound, NetaclawError, UnknownAgent
 from memory_app.history import MemoryState, Version
