@@ -23,7 +23,7 @@ from agents_app import services
 from agents_app.models import Agent
 from agents_app.move_view import address, move_view
 from memory_app import search
-from memory_app.admin import ErrorsAsMessages, Kept, MemoryConfigInline, kept_by, keys_section
+from memory_app.admin import ErrorsAsMessages, Kept, MemoryConfigInline, kept_by, keys_section, shown_agent
 
 UNREAD = "—"
 
@@ -48,7 +48,7 @@ class AgentAdmin(ErrorsAsMessages):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.title = str(capfirst(self.opts.verbose_name_plural))
-        rows = {row.agent_name: row for row in search.stats()}
+        rows = {row.agent_name: row for row in search.cached_stats()[0]}
         for agent in changelist.result_list:
             agent.counts = rows.get(agent.name)
             agent.may_open = request.user.has_perm("memory_app.view_memory")
@@ -160,7 +160,7 @@ class AgentAdmin(ErrorsAsMessages):
         kept = [(agent, kept_by(agent.name)) for agent in objs]
         memories = sum(item.counts.count or 0 for _agent, item in kept if item.counts)
         counts = {str(self.opts.verbose_name_plural): len(kept), gettext("memories"): memories}
-        tree = [part for agent, item in kept for part in (str(agent), _told(agent, item))]
+        tree = [part for agent, item in kept for part in (shown_agent(agent), _told(agent, item))]
         lacking = set() if request.user.has_perm("memory_app.delete_memory") else {gettext("memories")}
         return tree, counts, lacking, [item.problem for _agent, item in kept if item.problem and not item.lost]
 

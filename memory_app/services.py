@@ -188,13 +188,19 @@ def delete_types(types: Iterable[MemoryType]) -> int:
     """Deletes types that nothing needs; raises Refused, and deletes none, for a built-in one or one that is in use."""
     doomed = list(types)
     for item in doomed:
-        if item.is_system:
-            raise Refused(_('Type "%(key)s" is built in and can\'t be deleted.') % {"key": item.key})
-        if used := type_uses(item.key):
-            message = _('Type "%(key)s" is used by %(count)d memories of %(agents)s; give them another type first.')
-            raise Refused(message % {"key": item.key, "count": sum(used.values()), "agents": ", ".join(sorted(used))})
+        check_unneeded(item)
     MemoryType.objects.filter(pk__in=[item.pk for item in doomed]).delete()
     return len(doomed)
+
+
+def check_unneeded(item: MemoryType) -> None:
+    """Raises Refused for a type that can't be deleted, with the reason; StoreUnavailable where that can't be told."""
+    if item.is_system:
+        raise Refused(_('Type "%(key)s" is built in and can\'t be deleted.') % {"key": item.key})
+    if used := type_uses(item.key):
+        message = _('Type "%(key)s" is used by %(count)d memories (%(agents)s); give them another type first.')
+        agents = ", ".join(f"{name}: {number}" for name, number in sorted(used.items()))
+        raise Refused(message % {"key": item.key, "count": sum(used.values()), "agents": agents})
 
 
 def type_uses(key: str) -> dict[str, int]:

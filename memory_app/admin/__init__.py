@@ -3,7 +3,7 @@
 from memory_app.admin import audit, keys, memories, tokens, types
 from memory_app.admin.base import ErrorsAsMessages
 from memory_app.admin.config import Kept, MemoryConfigInline, kept_by
-from memory_app.admin.keys import keys_section
+from memory_app.admin.keys import keys_section, shown_agent
 
 __all__ = [
     "ErrorsAsMessages",
@@ -14,6 +14,7 @@ __all__ = [
     "keys",
     "keys_section",
     "memories",
+    "shown_agent",
     "tokens",
     "types",
 ]

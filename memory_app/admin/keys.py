@@ -30,6 +30,12 @@ class KeyForm(forms.ModelForm):
         model = AgentKey
         fields = ("agent", "name", "user_id", "read_only", "expires")
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "agent" in self.fields:  # not on the page that only shows a key
+            agents: Any = self.fields["agent"]
+            agents.label_from_instance = shown_agent
+
 
 class StateFilter(admin.SimpleListFilter):
     """Keys that work, and the others."""
@@ -52,7 +58,7 @@ class AgentKeyAdmin(ShownOnce):
     """Keys of programs that act for an agent: made and shown once, revoked here; nothing of them changes."""
 
     form = KeyForm
-    list_display = ("name", "agent", "begins_with", "whose", "access", "created", "created_by", "last_used", "state")
+    list_display = ("name", "agent_shown", "begins_with", "whose", "access", "created", "expires", "last_used", "state")
     list_filter = (StateFilter, "read_only", ("agent", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("agent",)
     search_fields = ("name", "prefix", "user_id", "agent__name", "agent__label", "created_by")
@@ -119,6 +125,10 @@ class AgentKeyAdmin(ShownOnce):
 
     # columns
 
+    @admin.display(description=_("agent"), ordering="agent__name")
+    def agent_shown(self, key: AgentKey) -> str:
+        return shown_agent(key.agent)
+
     @admin.display(description=_("begins with"), ordering="prefix")
     def begins_with(self, key: AgentKey) -> str:
         return f"{key.prefix}…"
@@ -135,12 +145,17 @@ class AgentKeyAdmin(ShownOnce):
     def state(self, key: AgentKey) -> str:
         return state_of(key)
 
-    @admin.display(description="")
+    @admin.display(description=_("actions"))
     def ending(self, key: AgentKey) -> str:
         if key.revoked:
             return ""
         url = reverse("admin:memory_app_agentkey_revoke", args=[key.pk])
         return format_html('<a href="{}">{}</a>', url, gettext("Revoke"))
+
+
+def shown_agent(agent: Any) -> str:
+    """An agent by its label and its name: labels may be alike."""
+    return f"{agent.label} ({agent.name})" if agent.label else agent.name
 
 
 def state_of(key: AgentKey) -> str:

@@ -223,7 +223,7 @@ def test_it_says_what_uses_a_type(call, agent):
     services.save(draft("y", type="environment"))
     code, message = call.fails(f"{T}/delete", {"ids": [made["id"]]})
     assert code == 1001
-    assert "2 memories of helper" in message
+    assert "used by 2 memories (helper: 2)" in message
 
 
 def test_it_keeps_built_in_types(call):
