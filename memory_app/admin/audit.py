@@ -55,6 +55,7 @@ class MemoryChangeAdmin(ErrorsAsMessages):
     search_fields = ("actor", "agent_name", "user_id", "name")
     search_help_text = _("Who, agent, user or title.")
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     ordering = ("-id",)
     empty_value_display = ""
     actions = None

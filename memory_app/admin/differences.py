@@ -7,6 +7,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 MAX_COMPARED = 250_000  # pairs of pieces; more would take seconds
+READABLE = 0.5  # of two lines that have less in common than this, single letters that are the same say nothing
 
 
 def marked(before: str, after: str) -> SafeString:
@@ -30,7 +31,11 @@ def _by_character(before: str, after: str) -> Iterator[tuple[str, str]]:
     tail = _common(before[head:][::-1], after[head:][::-1])
     one, two = before[head : len(before) - tail], after[head : len(after) - tail]
     yield "span", before[:head]
-    for same, old, new in _steps(one, two):
+    steps = list(_steps(one, two))
+    shared = sum(len(new) for same, _old, new in steps if same)
+    if 2 * shared < READABLE * (len(one) + len(two)):
+        steps = [(False, one, two)]
+    for same, old, new in steps:
         if same:
             yield "span", "".join(new)
         else:
