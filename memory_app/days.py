@@ -1,13 +1,13 @@
 """Ranges of days, as the API and the console's addresses write them: `7d`, `2026-11-03`, `2026-11-01..2026-11-30`."""
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory_app.exceptions import InvalidInput
+from memory_app.stretches import start_of, today
 
 PRESETS = {"today": 1, "7d": 7, "30d": 30, "90d": 90}
 YEARS = range(1900, 3000)  # what every database and time zone can carry
@@ -21,14 +21,13 @@ class Days(NamedTuple):
 
     def times(self) -> tuple[datetime | None, datetime | None]:
         """The moment of its beginning, and the first moment after it, in the installation's zone."""
-        return _midnight(self.first), _midnight(self.last + timedelta(days=1) if self.last else None)
+        return _beginning(self.first), _beginning(self.last + timedelta(days=1) if self.last else None)
 
 
 def days_of(text: str) -> Days:
     """The days that a range means today; raises InvalidInput, with the ways to write one, for anything else."""
     if text in PRESETS:
-        today = timezone.localdate(timezone=timezone.get_default_timezone())
-        return Days(today - timedelta(days=PRESETS[text] - 1), today)
+        return Days(today() - timedelta(days=PRESETS[text] - 1), today())
     first, between, last = text.partition("..")
     days = Days(_day(first), _day(last if between else first))
     if days == (None, None):
@@ -54,5 +53,5 @@ def _unreadable() -> str:
     return _("Write today, 7d, 30d, 90d, a day such as 2026-11-03, or a range such as 2026-11-01..2026-11-30.")
 
 
-def _midnight(day: date | None) -> datetime | None:
-    return datetime.combine(day, time.min, timezone.get_default_timezone()) if day else None
+def _beginning(day: date | None) -> datetime | None:
+    return start_of(day) if day else None

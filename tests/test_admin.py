@@ -4,7 +4,6 @@ from django.test import Client
 from agents_app.services import create_agent
 from memory_app import services
 from memory_app.contracts import Scope
-from memory_app.providers.pool import POOL
 from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
@@ -63,37 +62,6 @@ def test_it_shows_every_page_in_both_languages(console, two_stores, path, langua
     assert title in response.content.decode()
 
 
-def test_it_lists_the_memories_of_all_stores(console, two_stores):
-    text = page(console, LIST)
-    assert "title helper" in text
-    assert "title own" in text
-    assert "2 memories" in text
-
-
-@pytest.mark.parametrize(
-    ("parameters", "shown", "hidden"),
-    [
-        ({"agentName": "own"}, "title own", "title helper"),
-        ({"q": "of own 花"}, "title own", "title helper"),
-        ({"q": '" OR *'}, "0 memories", "title own"),
-        ({"type": "project"}, "0 memories", "title own"),
-        ({"agentName": "ghost"}, "0 memories", "title own"),
-    ],
-)
-def test_it_filters_and_searches(console, two_stores, parameters, shown, hidden):
-    text = page(console, LIST, **parameters)
-    assert shown in text
-    assert hidden not in text
-
-
-def test_it_sorts_and_pages(console, agent):
-    services.save_many([draft(f"memory {n:03}") for n in range(120)])
-    assert page(console, LIST, o="2").index("memory 000") < page(console, LIST, o="2").index("memory 001")
-    last = page(console, LIST, p="3", o="2")
-    assert last.count("memory 119") >= 1
-    assert "memory 099" not in last
-
-
 def test_it_opens_the_memory_of_its_agent(console, two_stores):
     for name in NAMES:
         assert f"text of {name}" in page(console, f"{LIST}{two_stores[name]}/change/")
@@ -112,16 +80,6 @@ def test_it_escapes_stored_text(console, agent):
         text = page(console, path)
         assert "<script>alert(1)" not in text
         assert "<b>name" not in text
-
-
-def test_it_says_when_a_store_cannot_be_read(console, two_stores, data_dir):
-    POOL.close_all()
-    (data_dir / "memory" / "own.db").write_bytes(b"damaged " * 999)
-    text = page(console, LIST)
-    assert "title helper" in text
-    assert "memory/own.db" in text
-    response = console.get(f"{LIST}{two_stores['own']}/change/", follow=True)
-    assert "restore it from a backup" in response.content.decode()
 
 
 def test_it_shows_memories_only_to_whom_it_may(client, django_user_model, two_stores):

@@ -11,6 +11,8 @@ from typing import Any
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 
 from memory_app import search
@@ -154,6 +156,14 @@ class MemoryList(ChangeList):
     def first_page(self) -> str:
         """Where the list begins."""
         return str(self.get_query_string())
+
+    @property
+    def add_link(self) -> str:
+        """Where a memory is added, for the agent and the user whose memories are shown; it leads back to this list."""
+        names = ("agentName", "userId", "type")
+        given: dict[str, str] = {name: self.params[name] for name in names if name in self.params}
+        query = urlencode(given) + ("&" if given and self.preserved_filters else "") + self.preserved_filters
+        return reverse("admin:memory_app_memory_add") + (f"?{query}" if query else "")
 
     @property
     def sample(self) -> str:

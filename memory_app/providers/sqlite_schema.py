@@ -84,7 +84,7 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
     The whole change is one IMMEDIATE transaction, for which other openers wait. Raises StoreRejected, and leaves the
     file as it is, when it isn't ours, is newer than this version, or is damaged.
     """
-    try:
+    with _explained():
         if is_current(connection):
             return True
         _refuse_foreign(connection)
@@ -92,6 +92,13 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
         _use_wal(connection)
         with _patience(connection), transaction.atomic(using=connection.alias):
             return is_current(connection) or _change(connection)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Failures that another attempt won't mend, with what will."""
+    try:
+        yield
     except DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
             raise StoreRejected(_("The file is no readable SQLite database; restore it from a backup.")) from error
@@ -114,10 +121,11 @@ def full_text_problem() -> str:
 
 
 def is_current(connection: BaseDatabaseWrapper) -> bool:
-    """Whether the file has nothing to be made, completed or upgraded."""
-    objects = _objects(connection)
-    wanted = {"memory": TABLE} | INDEXES | FULL_TEXT | VOCABULARY | TRIGGERS
-    return _version(connection) == VERSION and all(_same(objects.get(name), sql) for name, sql in wanted.items())
+    """Whether the file has nothing to be made, completed or upgraded; raises StoreRejected for one that is no store."""
+    with _explained():
+        objects = _objects(connection)
+        wanted = {"memory": TABLE} | INDEXES | FULL_TEXT | VOCABULARY | TRIGGERS
+        return _version(connection) == VERSION and all(_same(objects.get(name), sql) for name, sql in wanted.items())
 
 
 def _refuse_foreign(connection: BaseDatabaseWrapper) -> None:
