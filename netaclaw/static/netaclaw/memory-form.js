@@ -173,7 +173,7 @@ function watchFields(editor, words) {
     part("editor").value = fields ? "fields" : "";
     box.hidden = !fields;
     for (const item of [area, ...editor.querySelectorAll(".json-status, [data-format]")]) item.hidden = fields;
-    for (const note of editor.querySelectorAll(".kept")) note.hidden = !fields;
+    for (const note of editor.querySelectorAll(".kept-keys")) note.hidden = !fields;
     for (const item of editor.querySelectorAll("[data-switch]")) item.hidden = (item.dataset.switch === "fields") === fields;
   };
   editor.addEventListener("click", (event) => {
