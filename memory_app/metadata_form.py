@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 MAX_EXACT: Final = 2**53 - 1  # beyond it, browsers round integers
 MAX_ITEMS: Final = 1_000
+MAX_PARTS: Final = 300
 SEPARATOR = "§"  # react-json-form joins the keys of a place by it
 KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "string": str,
@@ -68,9 +69,13 @@ class _Drawing:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
         self.kept: list[str] = []
+        self.parts = 0
 
     def drawn(self, schema: Any, values: Sequence[Any], place: str, *, listed: bool = False) -> dict[str, Any]:
         """The form's part for these values of one place; `listed` inside a list, where every key must be declared."""
+        self.parts += 1
+        if self.parts > MAX_PARTS:
+            raise _NoForm(_("The schema has over %(limit)d fields.") % {"limit": MAX_PARTS})
         schema = self._resolved(schema, place)
         kind = _kind_of(schema, place)
         present = [value for value in values if value is not None]

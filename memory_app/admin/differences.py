@@ -17,21 +17,22 @@ def marked(before: str, after: str) -> SafeString:
 
 
 def _by_line(before: str, after: str) -> Iterator[tuple[str, str]]:
-    one, two = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for same, old, new in _steps(one, two):
+    steps = list(_steps(before.splitlines(keepends=True), after.splitlines(keepends=True), MAX_COMPARED))
+    share = MAX_COMPARED // max(1, sum(not same for same, _old, _new in steps))
+    for same, old, new in steps:
         if same:
             yield "span", "".join(new)
         else:
-            yield from _by_character("".join(old), "".join(new))
+            yield from _by_character("".join(old), "".join(new), share)
 
 
-def _by_character(before: str, after: str) -> Iterator[tuple[str, str]]:
+def _by_character(before: str, after: str, limit: int = MAX_COMPARED) -> Iterator[tuple[str, str]]:
     """What both begin and end with is the same without a search: texts of one letter would take for ever."""
     head = _common(before, after)
     tail = _common(before[head:][::-1], after[head:][::-1])
     one, two = before[head : len(before) - tail], after[head : len(after) - tail]
     yield "span", before[:head]
-    steps = list(_steps(one, two))
+    steps = list(_steps(one, two, limit))
     shared = sum(len(new) for same, _old, new in steps if same)
     if 2 * shared < READABLE * (len(one) + len(two)):
         steps = [(False, one, two)]
@@ -44,9 +45,9 @@ def _by_character(before: str, after: str) -> Iterator[tuple[str, str]]:
     yield "span", before[len(before) - tail :]
 
 
-def _steps(one: Sequence[str], two: Sequence[str]) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
+def _steps(one: Sequence[str], two: Sequence[str], limit: int) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
     """The pieces of both that are the same, and those that took each other's place."""
-    if len(one) * len(two) > MAX_COMPARED:
+    if len(one) * len(two) > limit:
         yield False, one, two
         return
     for kind, a, b, c, d in difflib.SequenceMatcher(a=one, b=two, autojunk=False).get_opcodes():

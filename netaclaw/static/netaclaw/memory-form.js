@@ -173,7 +173,7 @@ function watchFields(editor, words) {
     part("editor").value = fields ? "fields" : "";
     box.hidden = !fields;
     for (const item of [area, ...editor.querySelectorAll(".json-status, [data-format]")]) item.hidden = fields;
-    for (const note of editor.querySelectorAll(".kept")) note.hidden = !fields;
+    for (const note of editor.querySelectorAll(".kept-keys")) note.hidden = !fields;
     for (const item of editor.querySelectorAll("[data-switch]")) item.hidden = (item.dataset.switch === "fields") === fields;
   };
   editor.addEventListener("click", (event) => {
@@ -192,9 +192,14 @@ function translate(box, words) {
     const text = item.firstChild;
     if (text?.nodeType === Node.TEXT_NODE && text.data in words && words[text.data] !== text.data) text.data = words[text.data];
     if (item.title && words[item.title] && item.title !== words[item.title]) item.title = words[item.title];
-    if (item.title && item.getAttribute("aria-label") !== item.title) item.setAttribute("aria-label", item.title);
+    const said = item.classList.contains("rjf-add-button") ? `${text.data} (${titleOf(item)})` : item.title;
+    if (said && item.getAttribute("aria-label") !== said) item.setAttribute("aria-label", said);
   }
   for (const field of box.querySelectorAll("input, select, textarea")) name(field, words);
+}
+
+function titleOf(item) {
+  return item.closest(".rjf-form-group")?.querySelector(".rjf-form-group-title")?.firstChild?.textContent ?? "";
 }
 
 function name(field, words) {
@@ -203,8 +208,7 @@ function name(field, words) {
   const group = field.closest(".rjf-form-group");
   const rows = [...(group?.querySelectorAll(".rjf-form-row") ?? [])];
   const number = rows.indexOf(field.closest(".rjf-form-row")) + 1;
-  const title = group?.querySelector(".rjf-form-group-title")?.firstChild?.textContent ?? "";
-  const said = label || `${title} ${fill(words.item, { number })}`.trim();
+  const said = label || `${titleOf(field)} ${fill(words.item, { number })}`.trim();
   if (field.getAttribute("aria-label") !== said) field.setAttribute("aria-label", said);
 }
 
@@ -289,7 +293,7 @@ if (form) {
       before = type.value;
     });
   }
-  for (const area of form.querySelectorAll("textarea[id^=hand-]")) {
+  for (const area of form.querySelectorAll(".choices textarea")) {
     area.addEventListener("input", () => (form.querySelector(`[data-hand="${area.name}"]`).checked = true));
   }
   warnBeforeLeaving();
