@@ -84,7 +84,7 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
     The whole change is one IMMEDIATE transaction, for which other openers wait. Raises StoreRejected, and leaves the
     file as it is, when it isn't ours, is newer than this version, or is damaged.
     """
-    try:
+    with damage_told():
         if is_current(connection):
             return True
         _refuse_foreign(connection)
@@ -92,6 +92,14 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
         _use_wal(connection)
         with _patience(connection), transaction.atomic(using=connection.alias):
             return is_current(connection) or _change(connection)
+    raise AssertionError("unreachable")
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """A file that can't be a store, or can't be made one, is told as StoreRejected."""
+    try:
+        yield
     except DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
             raise StoreRejected(_("The file is no readable SQLite database; restore it from a backup.")) from error

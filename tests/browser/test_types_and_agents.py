@@ -8,7 +8,7 @@ from agents_app.models import Agent
 from memory_app import keys, services
 from memory_app.models import AgentKey, MemoryType
 from tests.browser.console import AGENTS, TYPES, Console
-from tests.browser.looks import every_look, on_phones
+from tests.browser.looks import every_theme, on_phones
 
 KEYS = "/admin/memory_app/agentkey/"
 SCHEMA = {"type": "object", "properties": {"os": {"type": "string"}, "cores": {"type": "integer"}}, "required": ["os"]}
@@ -37,8 +37,8 @@ def pages(console: Console, memories) -> list[str]:
     ]
 
 
-@every_look
-def test_it_can_be_read_by_everybody_in_every_look(console: Console, pages, look):
+@every_theme
+def test_it_can_be_read_by_everybody(console: Console, pages, look):
     found = {}
     for path in pages:
         console.open(path)

@@ -26,6 +26,7 @@ function draw() {
   const data = document.getElementById("preview-schema");
   const target = document.getElementById("schema-form");
   if (!data || !target || !window.reactJsonForm) return;
+  new MutationObserver(() => nameFields(target)).observe(target, { childList: true, subtree: true });
   target.hidden = false; // fields measure themselves as they are drawn
   window.reactJsonForm
     .createForm({
@@ -37,6 +38,16 @@ function draw() {
     })
     .render();
   document.querySelector(".schema-fields").hidden = true;
+}
+
+/* The library draws labels beside its fields without saying whose they are. */
+function nameFields(box) {
+  for (const field of box.querySelectorAll("input, select, textarea")) {
+    const row = field.closest(".rjf-form-row-inner, .rjf-form-row");
+    const group = field.closest(".rjf-form-group")?.querySelector(".rjf-form-group-title");
+    const said = row?.querySelector("label")?.textContent || group?.firstChild?.textContent || field.name;
+    if (field.getAttribute("aria-label") !== said) field.setAttribute("aria-label", said);
+  }
 }
 
 let asked = 0;
