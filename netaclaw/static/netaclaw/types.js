@@ -51,10 +51,12 @@ function nameFields(box) {
 }
 
 let asked = 0;
+let waiting = 0;
 let plain = false; // whether buttons send the form as browsers without JavaScript do
 
 async function look(button) {
   const number = ++asked;
+  clearTimeout(waiting); // what is asked for now counts
   const sent = new URLSearchParams(new FormData(form));
   sent.set(button.name, button.value);
   button.setAttribute("aria-busy", "true");
@@ -64,7 +66,7 @@ async function look(button) {
     .catch(() => null);
   button.removeAttribute("aria-busy");
   if (number === asked && result) {
-    document.getElementById("schema-result").replaceWith(result);
+    document.getElementById("schema-result").replaceChildren(...result.childNodes);
     draw();
   }
   return Boolean(result);
@@ -80,7 +82,10 @@ function linkLooks() {
     form.requestSubmit(button);
   });
   const preview = document.querySelector('#schema-panel button[name="_preview"]');
-  document.getElementById("id_metadata_schema")?.addEventListener("change", () => look(preview));
+  document.getElementById("id_metadata_schema")?.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => look(preview), 600);
+  });
 }
 
 if (form) { linkColor(); linkIcon(); linkLooks(); draw(); }
