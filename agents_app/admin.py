@@ -1,5 +1,6 @@
 """The operators' pages for agents in Django's admin."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -24,6 +25,7 @@ from agents_app.models import Agent
 from agents_app.move_view import address, move_view
 from memory_app import search
 from memory_app.admin import ErrorsAsMessages, Kept, MemoryConfigInline, kept_by, keys_section, shown_agent
+from memory_app.contracts import AgentStatistics
 
 UNREAD = "—"
 
@@ -48,7 +50,7 @@ class AgentAdmin(ErrorsAsMessages):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.title = str(capfirst(self.opts.verbose_name_plural))
-        rows = {row.agent_name: row for row in search.cached_stats()[0]}
+        rows = _counts([agent.name for agent in changelist.result_list])
         for agent in changelist.result_list:
             agent.counts = rows.get(agent.name)
             agent.may_open = request.user.has_perm("memory_app.view_memory")
@@ -176,17 +178,27 @@ class AgentAdmin(ErrorsAsMessages):
 
     def _delete(self, request: HttpRequest, agents: list[Agent]) -> None:
         """Tells what went even when a store refuses in the middle."""
-        number = 0
+        numbers: list[int] = []
         try:
             for agent in agents:
                 key = agent.pk
-                number += services.delete_agent(agent)
+                numbers.append(services.delete_agent(agent))
                 agent.pk = key  # which the deletion took
                 gone: Any = [agent]
                 super().log_deletions(request, gone)
         finally:
-            text = ngettext("%(count)d memory went with it.", "%(count)d memories went with it.", number)
-            messages.info(request, text % {"count": number})
+            if numbers:
+                text = ngettext("%(count)d memory went with it.", "%(count)d memories went with it.", sum(numbers))
+                messages.info(request, text % {"count": sum(numbers)})
+
+
+def _counts(names: Sequence[str]) -> Mapping[str, AgentStatistics]:
+    """What each agent keeps; taken anew when an agent was made since."""
+    rows = {row.agent_name: row for row in search.cached_stats()[0]}
+    if not rows.keys() >= set(names):
+        search.forget_stats()
+        rows = {row.agent_name: row for row in search.cached_stats()[0]}
+    return rows
 
 
 def memories_of(agent_name: str, **more: str) -> str:

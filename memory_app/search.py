@@ -335,7 +335,8 @@ def stats_of(agent_name: str) -> AgentStatistics:
     """The row of `stats` for one agent; raises UnknownAgent, or StoreUnavailable with the reason."""
     provider = registry.provider_for(agent_name)
     nothing = AgentStatistics(agent_name, provider.backend, 0, {}, 0, None)
-    return next(iter(provider.stats([agent_name])), nothing)
+    with answering(provider):
+        return next(iter(provider.stats([agent_name])), nothing)
 
 
 def misfits(type_key: str, schema: Mapping[str, Any]) -> Misfits:

@@ -77,6 +77,12 @@ def test_it_lists_agents_with_counts_that_lead_to_their_memories(console, two_st
     assert '<td class="field-last_updated">—</td>' in empty
 
 
+def test_it_counts_an_agent_that_was_made_a_moment_ago(console, agent):
+    assert "agentName=helper" in row_of(console, "helper")
+    create_agent("new")
+    assert '?agentName=new">0</a>' in row_of(console, "new")
+
+
 def test_it_counts_nothing_of_a_store_that_cannot_be_read(console, dead_store):
     row = row_of(console, "own")
     assert "The store can&#x27;t be read." in row
@@ -302,6 +308,17 @@ def test_it_tells_what_went_when_a_store_fails_in_the_middle(console, two_stores
     assert "Memory/own.db is gone" in text
     assert [agent.name for agent in Agent.objects.all()] == ["own"]
     assert [entry.object_repr for entry in LogEntry.objects.all()] == ["helper"]
+
+
+def test_it_says_nothing_of_memories_when_no_agent_went(console, two_stores, monkeypatch):
+    def fail(name, places, **options):
+        raise StoreUnavailable("memory/own.db is gone")
+
+    monkeypatch.setattr(services, "delete_memories_of", fail)
+    text = console.post(path_of("own", "delete"), {"post": "yes"}, follow=True).content.decode()
+    assert "Memory/own.db is gone" in text
+    assert "went with it" not in text
+    assert Agent.objects.filter(name="own").exists()
 
 
 def test_it_deletes_no_memories_for_those_who_may_not(client, django_user_model, two_stores):

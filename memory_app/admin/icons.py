@@ -1,10 +1,11 @@
 """Icons and colours of types as the console shows them."""
 
-import re
 from typing import Final
 
 from django.templatetags.static import static
 from django.utils.html import format_html
+
+from memory_app.admin.type_tags import COLOR
 
 # The symbols of netaclaw/static/netaclaw/icons.svg.
 ICONS: Final = (
@@ -41,7 +42,6 @@ ICONS: Final = (
     "music",
     "camera",
 )
-COLOR: Final = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})|(?:rgb|hsl)a?\([0-9.,%/ ]{3,14}\)")
 
 
 def icon(name: str) -> str:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory_app import keys
+from memory_app.admin.base import shown_time
 from memory_app.admin.once import Secret, ShownOnce
 from memory_app.models import AgentKey
 
@@ -58,7 +59,7 @@ class AgentKeyAdmin(ShownOnce):
     """Keys of programs that act for an agent: made and shown once, revoked here; nothing of them changes."""
 
     form = KeyForm
-    list_display = ("name", "agent_shown", "begins_with", "whose", "access", "created", "expires", "last_used", "state")
+    list_display = ("name", "agent_shown", "begins_with", "whose", "access", "made", "ends", "used", "state")
     list_filter = (StateFilter, "read_only", ("agent", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("agent",)
     search_fields = ("name", "prefix", "user_id", "agent__name", "agent__label", "created_by")
@@ -140,6 +141,18 @@ class AgentKeyAdmin(ShownOnce):
     @admin.display(description=_("access"), ordering="read_only")
     def access(self, key: AgentKey) -> str:
         return gettext("read-only") if key.read_only else gettext("read and write")
+
+    @admin.display(description=_("created"), ordering="created")
+    def made(self, key: AgentKey) -> str:
+        return shown_time(key.created, "Y-m-d")
+
+    @admin.display(description=_("expires"), ordering="expires")
+    def ends(self, key: AgentKey) -> str:
+        return shown_time(key.expires, "Y-m-d") if key.expires else gettext("never")
+
+    @admin.display(description=_("last used"), ordering="last_used")
+    def used(self, key: AgentKey) -> str:
+        return shown_time(key.last_used, "Y-m-d H:i") if key.last_used else gettext("never")
 
     @admin.display(description=_("state"))
     def state(self, key: AgentKey) -> str:

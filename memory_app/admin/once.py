@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.admin.views.main import ChangeList
-from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
+from django.contrib.admin.widgets import AdminSplitDateTime, RelatedFieldWidgetWrapper
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -40,6 +40,9 @@ class ShownOnce(ErrorsAsMessages):
         field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
         if isinstance(getattr(field, "widget", None), RelatedFieldWidgetWrapper):
             field.widget = field.widget.widget
+        if isinstance(getattr(field, "widget", None), AdminSplitDateTime):
+            for part, name in zip(field.widget.widgets, (gettext("Date:"), gettext("Time:")), strict=True):
+                part.attrs["aria-label"] = f"{field.label} – {name}"
         return field
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:

@@ -8,8 +8,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memory_app.admin.icons import COLOR, ICONS, icon
+from memory_app.admin.icons import ICONS, icon
 from memory_app.admin.metadata import MetadataField
+from memory_app.admin.type_tags import COLOR
 from memory_app.models import MemoryType
 
 OTHER = "other"

@@ -161,7 +161,7 @@ class StorePool:
 
 def _is_current(connection: BaseDatabaseWrapper, seconds: float) -> bool:
     """Asked with the caller's patience; a file that is locked for longer raises the database's error."""
-    with connection.cursor() as cursor:
+    with sqlite_schema.damage_told(), connection.cursor() as cursor:
         cursor.execute(f"PRAGMA busy_timeout={max(1, int(seconds * 1000))}")
         try:
             return sqlite_schema.is_current(connection)

@@ -84,7 +84,7 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
     The whole change is one IMMEDIATE transaction, for which other openers wait. Raises StoreRejected, and leaves the
     file as it is, when it isn't ours, is newer than this version, or is damaged.
     """
-    with _explained():
+    with damage_told():
         if is_current(connection):
             return True
         _refuse_foreign(connection)
@@ -95,8 +95,8 @@ def bring_up_to_date(connection: BaseDatabaseWrapper) -> bool:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Failures that another attempt won't mend, with what will."""
+def damage_told() -> Iterator[None]:
+    """A file that can't be a store, or can't be made one, is told as StoreRejected."""
     try:
         yield
     except DatabaseError as error:
@@ -122,7 +122,7 @@ def full_text_problem() -> str:
 
 def is_current(connection: BaseDatabaseWrapper) -> bool:
     """Whether the file has nothing to be made, completed or upgraded; raises StoreRejected for one that is no store."""
-    with _explained():
+    with damage_told():
         objects = _objects(connection)
         wanted = {"memory": TABLE} | INDEXES | FULL_TEXT | VOCABULARY | TRIGGERS
         return _version(connection) == VERSION and all(_same(objects.get(name), sql) for name, sql in wanted.items())

@@ -26,6 +26,7 @@ function draw() {
   const data = document.getElementById("preview-schema");
   const target = document.getElementById("schema-form");
   if (!data || !target || !window.reactJsonForm) return;
+  new MutationObserver(() => nameFields(target)).observe(target, { childList: true, subtree: true });
   target.hidden = false; // fields measure themselves as they are drawn
   window.reactJsonForm
     .createForm({
@@ -39,11 +40,23 @@ function draw() {
   document.querySelector(".schema-fields").hidden = true;
 }
 
+/* The library draws labels beside its fields without saying whose they are. */
+function nameFields(box) {
+  for (const field of box.querySelectorAll("input, select, textarea")) {
+    const row = field.closest(".rjf-form-row-inner, .rjf-form-row");
+    const group = field.closest(".rjf-form-group")?.querySelector(".rjf-form-group-title");
+    const said = row?.querySelector("label")?.textContent || group?.firstChild?.textContent || field.name;
+    if (field.getAttribute("aria-label") !== said) field.setAttribute("aria-label", said);
+  }
+}
+
 let asked = 0;
+let waiting = 0;
 let plain = false; // whether buttons send the form as browsers without JavaScript do
 
 async function look(button) {
   const number = ++asked;
+  clearTimeout(waiting); // what is asked for now counts
   const sent = new URLSearchParams(new FormData(form));
   sent.set(button.name, button.value);
   button.setAttribute("aria-busy", "true");
@@ -53,7 +66,7 @@ async function look(button) {
     .catch(() => null);
   button.removeAttribute("aria-busy");
   if (number === asked && result) {
-    document.getElementById("schema-result").replaceWith(result);
+    document.getElementById("schema-result").replaceChildren(...result.childNodes);
     draw();
   }
   return Boolean(result);
@@ -69,7 +82,10 @@ function linkLooks() {
     form.requestSubmit(button);
   });
   const preview = document.querySelector('#schema-panel button[name="_preview"]');
-  document.getElementById("id_metadata_schema")?.addEventListener("change", () => look(preview));
+  document.getElementById("id_metadata_schema")?.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => look(preview), 600);
+  });
 }
 
 if (form) { linkColor(); linkIcon(); linkLooks(); draw(); }
