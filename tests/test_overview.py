@@ -1,4 +1,5 @@
 import re
+import threading
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -185,6 +186,21 @@ def test_it_counts_anew_behind_an_answer_that_is_old(console, two_stores, monkey
     assert counted == []
     text_of(console)
     assert len(counted) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_shows_what_was_counted_behind_an_answer(console, two_stores, monkeypatch):
+    monkeypatch.setattr(figures, "QUICK", 0)
+    monkeypatch.setattr(figures, "FRESH", timedelta(0))
+    text_of(console)
+    services.save(draft("later", Scope("own", "ann")))
+    numbers = []
+    for _attempt in range(2):
+        numbers.append(tiles(text_of(console))["Memories"])
+        for thread in threading.enumerate():
+            if thread.name == "overview":
+                thread.join()
+    assert numbers == ["4", "5"]
 
 
 def test_it_escapes_what_agents_and_operators_wrote(console):
