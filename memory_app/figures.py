@@ -15,13 +15,13 @@ from django.utils import timezone
 
 from memory_app import registry
 from memory_app.exceptions import StoreUnavailable
+from memory_app.providers import failures
 from memory_app.providers.figures import (
     Asked,
     OwnerCount,
     StoreFigures,
     StoreHealth,
     answer_time,
-    cause,
     figures,
     health,
     size_of,
@@ -100,13 +100,14 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class StoreReport:
-    """A store for the status page: its state, its health when it has any, and what is wrong, in a sentence."""
+    """A store for the status page: its health when it has any, and what went wrong last, in a sentence, and when."""
 
     label: str
     backend: str
     agents: int
     health: StoreHealth | None
     error: str = ""
+    failed_at: datetime | None = None
 
 
 def overview(number_of_days: int) -> Overview:
@@ -135,9 +136,11 @@ def _report(home: registry.Home) -> StoreReport:
     provider = home.provider
     known = StoreReport(provider.label, provider.backend, len(home.agents), None)
     try:
-        return replace(known, health=health(provider, ANSWER_SECONDS))
+        known = replace(known, health=health(provider, ANSWER_SECONDS))
+        failure = failures.last(provider.key)
     except StoreUnavailable as error:
-        return replace(known, error=cause(error))
+        failure = failures.failure_of(error)
+    return replace(known, error=failures.told(failure), failed_at=failure.at) if failure else known
 
 
 def _key(homes: Sequence[registry.Home], wanted: Sequence[date]) -> str:
@@ -161,7 +164,7 @@ def _count_behind(homes: Sequence[registry.Home], wanted: Sequence[date], key: s
         if key in _counting:
             return
         _counting.add(key)
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run, name="overview", daemon=True).start()
 
 
 def _count(homes: Sequence[registry.Home], wanted: Sequence[date], key: str) -> Overview:

@@ -28,6 +28,7 @@ ORDER = [
     ["memory_app.analysis", "memory_app.prompt"],
     ["memory_app.ranking", "memory_app.indexing"],
     ["memory_app.highlighting"],
+    ["memory_app.providers.failures"],
     [
         "memory_app.providers.base",
         "memory_app.providers.operations",

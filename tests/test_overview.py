@@ -1,4 +1,5 @@
 import re
+import threading
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -13,10 +14,12 @@ from memory_app import figures, services
 from memory_app.acting import Door, acting_as
 from memory_app.contracts import MemoryChanges, Scope
 from memory_app.providers.pool import POOL
+from memory_app.stretches import last_days, start_of
 from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
 INDEX = "/admin/"
+LIST = "/admin/memory_app/memory/"
 
 
 @pytest.fixture
@@ -187,6 +190,21 @@ def test_it_counts_anew_behind_an_answer_that_is_old(console, two_stores, monkey
     assert len(counted) == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_it_shows_what_was_counted_behind_an_answer(console, two_stores, monkeypatch):
+    monkeypatch.setattr(figures, "QUICK", 0)
+    monkeypatch.setattr(figures, "FRESH", timedelta(0))
+    text_of(console)
+    services.save(draft("later", Scope("own", "ann")))
+    numbers = []
+    for _attempt in range(2):
+        numbers.append(tiles(text_of(console))["Memories"])
+        for thread in threading.enumerate():
+            if thread.name == "overview":
+                thread.join()
+    assert numbers == ["4", "5"]
+
+
 def test_it_escapes_what_agents_and_operators_wrote(console):
     create_agent("<b>'", label="</script><script>alert(1)</script>")
     services.save(draft("x", Scope("<b>'", "<img src=x>")))
@@ -246,3 +264,33 @@ def test_it_speaks_of_its_charts_in_words(console, two_stores):
     assert all('role="img"' in canvas and 'aria-label="Memories' in canvas for canvas in canvases)
     assert " style=" not in text
     assert not re.search(r"<script(?![^>]*\b(src=|type=\"application/json\"))", text)
+
+
+def promises(context) -> list[tuple[str, int]]:
+    """Every link of the page to a list, and the number it is shown with."""
+    found = [(tile.url, tile.number) for tile in context["tiles"]]
+    for card in [*context["cards"], *context["more_cards"]]:
+        found += [(card.url, card.figures.count), (card.added_url, card.figures.added)]
+    found += [(url, owner.number) for owner, _label, url in context["busiest"]]
+    found += [(bar.url, bar.number) for chart in context["charts"] for _head, bars in chart.rows for bar in bars]
+    return [(url, number) for url, number in found if url.partition("?")[0] == LIST]
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/New_York"])
+def test_it_leads_from_every_number_to_a_list_of_as_many(console, two_stores, settings, zone):
+    settings.TIME_ZONE = zone
+    midnight = start_of(last_days(1)[0])
+    for number, minutes in enumerate((-30, 30)):
+        services.save(draft(f"{number}", Scope("own", "eve"), created_at=midnight + timedelta(minutes=minutes)))
+    found = promises(console.get(INDEX).context)
+    assert len(found) > 20
+    counted = {url: console.get(url).context["cl"].result_count for url, _number in found}
+    assert [(url, counted[url]) for url, _number in found] == found
+
+
+def test_it_leads_to_as_many_while_a_store_is_down(console, two_stores, data_dir):
+    damage(data_dir)
+    found = [(url, number) for url, number in promises(console.get(INDEX).context) if number is not None]
+    counted = {url: console.get(url).context["cl"].result_count for url, _number in found}
+    assert [(url, counted[url]) for url, _number in found] == found
+    assert found[0] == (LIST, 2)

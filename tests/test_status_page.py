@@ -5,6 +5,7 @@ from django.test import Client
 
 from agents_app.services import create_agent
 from memory_app.admin import status
+from memory_app.providers.pool import POOL
 from tests.test_overview import console, damage, staff, two_stores
 
 __all__ = ["console", "staff", "two_stores"]
@@ -33,6 +34,19 @@ def test_it_says_what_is_wrong_without_a_path(console, two_stores, data_dir):
     assert "unavailable" in text
     assert "The file is no readable SQLite database; restore it from a backup." in text
     assert str(data_dir) not in text
+
+
+def test_it_remembers_what_was_wrong_with_a_store_that_answers_again(console, two_stores, data_dir):
+    path = data_dir / "memory" / "own.db"
+    POOL.close_all()
+    path.rename(data_dir / "backup")
+    damage(data_dir)
+    console.get(STATUS)
+    (data_dir / "backup").replace(path)
+    report = next(report for report in console.get(STATUS).context["reports"] if report.label == "memory/own.db")
+    assert report.health.rows == 2
+    assert report.error == "The file is no readable SQLite database; restore it from a backup."
+    assert report.failed_at is not None
 
 
 def test_it_shows_a_file_that_is_not_made_yet_as_empty(console, data_dir):

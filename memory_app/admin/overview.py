@@ -94,7 +94,7 @@ def _tiles(found: Overview) -> list[Tile]:
         Tile(_("Memories"), found.total("count"), address(), note),
         Tile(_("Added today"), found.total("added"), address(created="today"), note),
         Tile(_("Updated today"), found.total("updated"), address(updated="today"), note),
-        Tile(_("Users"), found.users, "#busiest", note),
+        Tile(_("Users"), found.users, "#busiest" if found.users else address(), note),
         Tile(_("Stores unavailable"), len(found.missing), status_address()),
     ]
 

@@ -17,7 +17,6 @@ from django.db.models import Count, DateField, Max, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext as _
 
-from memory_app.exceptions import StoreUnavailable
 from memory_app.providers import mysql_schema, sqlite_schema
 from memory_app.providers.operations import operation_of
 from memory_app.providers.pool import POOL
@@ -131,31 +130,6 @@ def health(provider: RowProvider, seconds: float) -> StoreHealth:
         return StoreHealth(milliseconds, number, size_of(provider), full_text, schema)
 
     return operation_of(provider, run)
-
-
-def cause(error: StoreUnavailable) -> str:
-    """Why a store failed, in a few words that name no path, host or account."""
-    origin = error.__cause__
-    if not isinstance(origin, Error):
-        return error.message
-    code = origin.args[0] if origin.args else ""
-    if isinstance(code, int):
-        return {
-            1969: _("The answer takes too long."),
-            3024: _("The answer takes too long."),
-            2002: _("The server can't be reached."),
-            2003: _("The server can't be reached."),
-            2005: _("The server's name is unknown."),
-            1045: _("The server refuses the account or its password."),
-            1049: _("The server has no such database."),
-            1146: _("The table of memories is missing; run migrate."),
-        }.get(code, _("The server answers with error %(code)d.") % {"code": code})
-    text = str(origin)
-    if "not a database" in text or "malformed" in text:
-        return _("The file is no readable SQLite database; restore it from a backup.")
-    if "interrupted" in text:
-        return _("The answer takes too long.")
-    return _("SQLite says: %(text)s.") % {"text": text} if "/" not in text and len(text) < 100 else error.message
 
 
 def _by_type(rows: QuerySet[Any]) -> dict[tuple[str, str], int]:

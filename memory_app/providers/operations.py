@@ -11,6 +11,7 @@ from django.db import Error
 from django.utils.translation import gettext as _
 
 from memory_app.exceptions import StoreRejected, StoreUnavailable
+from memory_app.providers import failures
 
 PAUSE = 0.1
 logger = logging.getLogger(__name__)
@@ -22,6 +23,10 @@ class Repeatable(Protocol):
     """What an operation asks of its store."""
 
     attempts: ClassVar[int]
+
+    @property
+    def key(self) -> str:
+        """What identifies the store."""
 
     @property
     def label(self) -> str:
@@ -47,10 +52,12 @@ def operation_of(provider: Repeatable, work: Callable[[], R]) -> R:
         try:
             return work()
         except StoreRejected as error:
+            failures.note(provider.key, error)
             raise _named(error, provider) from None
         except Error as error:
             if attempt == provider.attempts or not provider.may_retry(error):
                 logger.exception("Store %s failed", provider.label)
+                failures.note(provider.key, error)
                 message = _("The memory store %(store)s can't be used at the moment; nothing was changed. Try again.")
                 raise StoreUnavailable(message % {"store": provider.label}) from error
             sleep(random() * PAUSE * attempt)
