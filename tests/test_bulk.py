@@ -1,15 +1,18 @@
 """Bulk actions on the list of all stores."""
 
+import csv
+import io
 import json
 import os
 from contextlib import contextmanager
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from agents_app.services import create_agent
 from memory_app import search, services
-from memory_app.admin import bulk_forms, exporting
+from memory_app.admin import bulk_forms, chosen, exporting
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
 from memory_app.importing import read_lines
 from memory_app.models import MemoryType
@@ -40,9 +43,9 @@ def reference(memory) -> str:
     return f"{memory.agent_name}:{memory.id}"
 
 
-def ask(console: Client, action: str, chosen, **more):
+def ask(console: Client, action: str, chosen, *, follow: bool = False, **more):
     sent = {"action": action, "_selected_action": [reference(memory) for memory in chosen]} | more
-    return console.post(LIST, sent)
+    return console.post(LIST, sent, follow=follow)
 
 
 def confirm(console: Client, page, **more):
@@ -314,12 +317,65 @@ def test_it_exports_all_that_match_or_says_that_they_are_too_many(console, memor
     assert "attachment" in few["Content-Disposition"]
 
 
-def test_it_exports_csv_without_formulas(console, agent):
-    memory = services.save(draft('=1+1 "q"\n花生', name="@name")).memory
+@pytest.mark.parametrize("begin", [*"=+-@\t\r\n", "＝", "＋", "－", "＠"])
+def test_it_exports_csv_in_which_no_text_is_a_formula(console, agent, begin):
+    content = f'{begin}1+1 "q", 花生\n<script>alert(1)</script>'
+    memory = services.save(draft(content, name="@name", description="-1")).memory
     text = b"".join(ask(console, "export_csv", [memory]).streaming_content).decode()
     assert text.startswith("\ufeffagentName,")
-    assert "'=1+1" in text
-    assert "'@name" in text
+    (row,) = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    assert (row["content"], row["name"], row["description"]) == (f"'{content}", "'@name", "'-1")
+
+
+def test_it_exports_other_text_to_csv_as_it_is(console, agent):
+    content = "x" * 8_000 + "\u202e🙂 'quoted'\r\n\u2028end"
+    memory = services.save(draft(content, metadata={"a": [1, None]})).memory
+    text = b"".join(ask(console, "export_csv", [memory]).streaming_content).decode()
+    (row,) = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    assert (row["content"], json.loads(row["metadata"])) == (content, {"a": [1, None]})
+
+
+@pytest.mark.parametrize(
+    ("agents", "name"),
+    [(["own"], "memories-own-"), (["客服 A"], "memories-%E5%AE%A2"), (["own", "helper"], "memories-20")],
+)
+def test_it_names_the_file_after_the_agent_and_the_day(console, memories, agents, name):
+    create_agent("客服 A")
+    services.save(draft("花生", Scope("客服 A", "ann")))
+    chosen = [entry for entry in entries() if entry.agent_name in agents]
+    header = ask(console, "export_json", chosen)["Content-Disposition"]
+    assert name in header
+    assert f"{timezone.localdate().isoformat()}.jsonl" in header
+
+
+@pytest.mark.parametrize("across", [True, False])
+def test_it_exports_nothing_while_a_store_is_dead(console, memories, data_dir, across):
+    with broken(data_dir / "memory" / "own.db"):
+        more = {"select_across": "1"} if across else {}
+        page = ask(console, "export_json", memories.values(), follow=True, **more)
+    assert "memory/own.db" in page.content.decode()
+    assert "Content-Disposition" not in page
+
+
+@pytest.mark.parametrize(("action", "told"), [("export_json", '{"error": "The memory store'), ("export_csv", "ERROR,")])
+def test_it_ends_a_file_with_an_error_when_a_store_dies_underway(
+    console, memories, data_dir, monkeypatch, action, told
+):
+    monkeypatch.setattr(chosen, "MAX_PAGE_SIZE", 1)
+    content = ask(console, action, memories.values(), select_across="1").streaming_content
+    begin = next(content) + next(content)
+    with broken(data_dir / "memory" / "own.db"):
+        lines = (begin + b"".join(content)).decode().splitlines()
+    assert "helper 1" in begin.decode()
+    assert lines[-1].startswith(told)
+    assert "memory/own.db" in lines[-1]
+
+
+def test_it_exports_the_oldest_first(console, memories):
+    response = ask(console, "export_json", memories.values(), select_across="1")
+    times = [json.loads(line)["createdAt"] for line in b"".join(response.streaming_content).splitlines()]
+    assert times == sorted(times)
+    assert len(times) == 4
 
 
 def test_it_offers_only_what_the_operator_may(client, django_user_model, memories):

@@ -21,6 +21,7 @@ from memory_app.admin.bulk_result import Run, start
 from memory_app.admin.chosen import Chosen, LeftOut, chosen_of, read_chosen
 from memory_app.admin.exporting import export_csv, export_json
 from memory_app.admin.kept import TOKEN, new_token
+from memory_app.admin.type_tags import looks, stylesheet_url, tag
 from memory_app.bulk import Versions
 from memory_app.contracts import MemoryEntry
 from memory_app.merged import MAX_SELECTED, MergedRows, reference_of
@@ -75,7 +76,8 @@ def _moved(shown: str | None, now: int) -> str:
 
 
 def _question(kind: str, request: HttpRequest, chosen: Chosen, *, across: bool, notice: str) -> HttpResponse:
-    entries = chosen.entries
+    entries, types = chosen.entries, looks()
+    by_type = Counter(entry.type for entry in entries)
     context = admin.site.each_context(request) | {
         "title": {
             "delete": gettext("Delete memories"),
@@ -91,7 +93,8 @@ def _question(kind: str, request: HttpRequest, chosen: Chosen, *, across: bool, 
         "total": len(entries),
         "over": MAX_SELECTED if chosen.total > len(entries) >= MAX_SELECTED else 0,
         "by_agent": Counter(entry.agent_name for entry in entries).most_common(),
-        "by_type": Counter(entry.type for entry in entries).most_common(),
+        "by_type": [(tag(key, types.get(key)), number) for key, number in by_type.most_common()],
+        "stylesheet": stylesheet_url(types),
         "left_out": chosen.left_out,
         "at_least": any(item.is_store for item in chosen.left_out),
         "notice": notice,

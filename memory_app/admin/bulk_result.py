@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from memory_app import bulk, registry
+from memory_app import bulk, registry, search
 from memory_app.admin.bulk_forms import QUESTIONS, Plan, work_of
 from memory_app.admin.chosen import LeftOut
 from memory_app.admin.kept import Kept
@@ -47,6 +47,7 @@ def start(request: HttpRequest, token: str, run: Run) -> HttpResponseRedirect:
             _add(result, told)
             kept.write(result)
         kept.write(result | {"finished": True})
+        search.forget_stats()
     return HttpResponseRedirect(reverse("admin:memory_app_memory_bulk_result", args=[token]))
 
 

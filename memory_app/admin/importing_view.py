@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from memory_app import search
 from memory_app.acting import Door, acting_as
 from memory_app.admin.base import agent_choices
 from memory_app.admin.kept import Kept, new_token
@@ -153,6 +154,7 @@ def _write(request: HttpRequest, after: Kept, value: dict[str, Any]) -> None:
             if number % BATCH == 0:
                 after.write(state | {"report": asdict(report)})
     after.write(state | {"report": asdict(report), "finished": True})
+    search.forget_stats()
     if not report.failed:
         content.remove_file()
 

@@ -135,5 +135,5 @@ def test_it_edits_and_saves_and_shows_the_history(listed):
 def test_it_opens_a_row_by_a_click_anywhere_but_not_by_its_checkbox(listed):
     listed.find(f"{ROWS} input.action-select").first.click()
     assert listed.path == LIST
-    listed.find(f"{ROWS} .field-updated").first.click()
+    listed.find(f"{ROWS} .field-summary").first.click()
     listed.page.wait_for_url(re.compile(r"/change/$"))
