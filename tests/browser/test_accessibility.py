@@ -1,6 +1,6 @@
 """What axe-core finds serious or critical on the pages of the console: nothing."""
 
-from tests.browser.console import AGENTS, LIST, TYPES, Console
+from tests.browser.console import AGENTS, AUDIT, LIST, TYPES, Console
 from tests.browser.looks import every_theme
 
 PAGES = {
@@ -11,10 +11,17 @@ PAGES = {
     "edit": f"{LIST}helper_3A1/change/",
     "history": f"{LIST}helper_3A1/history/",
     "delete": f"{LIST}helper_3A1/delete/",
+    "import": f"{LIST}import/",
+    "status": f"{LIST}status/",
+    "audit": AUDIT,
+    "change": f"{AUDIT}1/change/",
     "types": TYPES,
     "type": f"{TYPES}add/",
+    "system type": f"{TYPES}1/change/",
     "agents": AGENTS,
     "agent": f"{AGENTS}add/",
+    "keys": "/admin/memory_app/agentkey/",
+    "tokens": "/admin/memory_app/apitoken/",
 }
 
 
