@@ -10,6 +10,7 @@ LIST = "/admin/memory_app/memory/"
 PREVIEW = f"{LIST}preview/"
 TYPES = "/admin/memory_app/memorytype/"
 AGENTS = "/admin/agents_app/agent/"
+AUDIT = "/admin/memory_app/memorychange/"
 PATIENCE = 15_000  # ms; a busy machine is slow, never wrong
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 

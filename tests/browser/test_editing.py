@@ -2,10 +2,9 @@
 
 import json
 
-import pytest
-
 from memory_app import search
 from memory_app.contracts import Scope
+from memory_app.models import MemoryChange
 from tests.browser.console import LIST, Console
 from tests.browser.looks import every_language
 
@@ -51,34 +50,74 @@ def test_it_edits_the_memory_of_its_own_store_when_ids_are_equal(console: Consol
     assert (stored(mine).content, stored(other).content) == ("coffee", "tea")
 
 
-def test_it_keeps_two_operators_from_overwriting_each_other(open_console, operator, memories):
-    memory = memories.save("tea")
+def stale(open_console, operator, reference: str, theirs: dict[str, str], mine: dict[str, str]) -> Console:
+    """The second of two browsers that opened the same memory, after both were saved."""
     first, second = open_console(operator), open_console(operator)
-    first.open(address(memory))
-    second.open(address(memory))
-    first.find("#id_content").fill("green tea")
-    second.find("#id_content").fill("black tea")
+    for console, texts in ((first, theirs), (second, mine)):
+        console.open(address(reference))
+        for name, text in texts.items():
+            console.find(f"#id_{name}").fill(text)
     save(first)
     save(second)
     second.expect("status of 409")
-    page = second.find("#content").inner_text()
-    assert "green tea" in page
+    return second
+
+
+@every_language
+def test_it_shows_both_texts_where_two_operators_changed_the_same(open_console, operator, memories, look):
+    memory = memories.save("tea")
+    second = stale(open_console, operator, memory, {"content": "green tea"}, {"content": "black tea"})
+    assert [text.split("\n")[-1] for text in second.find(".both .sides pre").all_inner_texts()] == [
+        "tea",
+        "green tea",
+        "black tea",
+    ]
+    assert second.find("h1:focus").count() == 1
     assert stored(memory).content == "green tea"
-    assert second.find("#id_content").input_value() == "black tea"
+    second.find("input[name=choice-content][value=mine]").check()
+    second.follow(second.find("[name=_continue]"))
+    assert stored(memory).content == "black tea"
+    assert MemoryChange.objects.filter(action="updated").count() == 2
 
 
-@pytest.mark.parametrize("backend", ["sqlite", None])
-def test_it_adds_a_memory(console: Console, memories, backend):
-    memories.agent("helper", memory={"backend": backend} if backend else {})
-    console.open(f"{LIST}add/?agent_name=helper")
-    console.find("#id_agent_name").select_option("helper")
+def test_it_merges_what_two_operators_changed_in_different_fields(open_console, operator, memories):
+    memory = memories.save("tea", description="kept")
+    second = stale(open_console, operator, memory, {"content": "green tea"}, {"description": "mine"})
+    assert second.find(".both").count() == 0
+    second.follow(second.find("[name=_continue]"))
+    assert (stored(memory).content, stored(memory).description) == ("green tea", "mine")
+
+
+@every_language
+def test_it_adds_a_memory_to_the_agent_that_is_chosen(console: Console, memories, look):
+    memories.agent("helper")
+    memories.agent("files", memory={"backend": "sqlite", "sqlite_path": "memory/files.db"})
+    console.open(f"{LIST}add/")
+    console.follow(console.find(".choose-agent a").filter(has_text="files"))
     console.find("#id_user_id").fill("ann")
     console.find("#id_type").select_option("user")
     console.find("#id_name").fill("drink")
     console.find("#id_content").fill("tea")
     save(console)
-    found = search.recall(Scope("helper", "ann"), "tea")
+    found = search.recall(Scope("files", "ann"), "tea")
     assert [(hit.memory.name, hit.memory.type) for hit in found] == [("drink", "user")]
+
+
+def test_it_says_that_nothing_changed(console: Console, memories):
+    memory = memories.save("tea", metadata=METADATA)
+    before = stored(memory)
+    console.open(address(memory))
+    save(console)
+    assert stored(memory) == before
+    assert "No change" in console.messages()
+
+
+def test_it_deletes_a_memory_after_asking(console: Console, memories):
+    memory = memories.save("tea")
+    console.open(address(memory, "delete"))
+    console.follow(console.find("input.deletelink"))
+    assert stored(memory) is None
+    assert console.path.startswith(LIST)
 
 
 def test_it_finds_words_and_filters_by_agent(console: Console, memories):

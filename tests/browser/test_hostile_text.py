@@ -15,7 +15,7 @@ TEXTS = {
     "emoji": "tea 👩‍👩‍👧‍👦 🏳️‍🌈 🇨🇳 e\u0301",
     "formula": "=1+1 tea",
     "template": "{{ 7 }}{% now %} ${7} tea &amp; &lt;b&gt;",
-    "unbroken": "tea" * 2_731,
+    "unbroken": "tea " + "x" * 8_188,
 }
 PAGES = ["change", "history", "delete"]
 
