@@ -61,7 +61,7 @@ class StorePool:
         if alias in self._threads.aliases:
             yield alias
             return
-        connection = self._borrow(alias, path)
+        connection = self._borrow(alias, path, seconds)
         connections[alias] = connection
         self._threads.aliases.append(alias)
         try:
@@ -96,14 +96,14 @@ class StorePool:
         with self._lock:
             return len(self._idle) + len(self._lent)
 
-    def _borrow(self, alias: str, path: Path) -> BaseDatabaseWrapper:
+    def _borrow(self, alias: str, path: Path, seconds: float | None) -> BaseDatabaseWrapper:
         self._forget_replaced(alias, path)
         with self._lock:
             connection = next((idle for idle in reversed(self._idle) if idle.alias == alias), None)
             if connection:
                 del self._idle[connection]
             self._evict(room_for=0 if connection else 1)
-            connection = connection or _new_connection(alias, path)
+            connection = connection or _new_connection(alias, path, BUSY_SECONDS if seconds is None else seconds)
             self._lent.add(connection)
         return connection
 
@@ -174,8 +174,11 @@ def _identity(path: Path) -> FileIdentity:
     return status.st_dev, status.st_ino
 
 
-def _new_connection(alias: str, path: Path) -> BaseDatabaseWrapper:
-    """A connection with the main database's defaults for whatever a store doesn't set itself."""
+def _new_connection(alias: str, path: Path, seconds: float) -> BaseDatabaseWrapper:
+    """A connection with the main database's defaults for whatever a store doesn't set itself.
+
+    `seconds` bounds the wait for a lock, and that begins with connecting: PRAGMA synchronous reads the file.
+    """
     database: dict[str, Any] = {
         **connections.settings[DEFAULT_DB_ALIAS],
         "ENGINE": "django.db.backends.sqlite3",
@@ -186,9 +189,9 @@ def _new_connection(alias: str, path: Path) -> BaseDatabaseWrapper:
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": False,
         "OPTIONS": {
-            "timeout": BUSY_SECONDS,
+            "timeout": seconds,
             "transaction_mode": "IMMEDIATE",
-            "init_command": f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}; PRAGMA synchronous=NORMAL",
+            "init_command": f"PRAGMA busy_timeout={max(1, int(seconds * 1000))}; PRAGMA synchronous=NORMAL",
         },
     }
     connection: BaseDatabaseWrapper = load_backend(database["ENGINE"]).DatabaseWrapper(database, alias)

@@ -1,9 +1,11 @@
 import os
 import shutil
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections
 
 from memory_app.contracts import PageQuery
 from memory_app.exceptions import StoreUnavailable
@@ -85,3 +87,27 @@ def test_it_sends_store_rows_to_the_opened_store(small, data_dir):
         SqliteMemory.objects.count()
     with small.opened(data_dir / "a.db", create=True):
         assert SqliteMemory.objects.count() == 0
+
+
+def test_it_waits_for_a_locked_file_no_longer_than_its_caller(small, data_dir, monkeypatch):
+    store = provider(data_dir, "a")
+    store.save(draft("tea"))
+    small.close_all()
+    monkeypatch.setattr(pool, "BUSY_SECONDS", 3_600)
+    holder = sqlite3.connect(store.path, isolation_level=None)
+    holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    failures: list[Exception] = []
+
+    def read() -> None:
+        try:
+            with store.reading(0.05) as rows:
+                rows.count()
+        except OperationalError as error:
+            failures.append(error)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(60)
+    holder.close()
+    assert [str(error) for error in failures] == ["database is locked"]
