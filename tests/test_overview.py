@@ -1,4 +1,6 @@
+import json
 import re
+import shlex
 import threading
 from datetime import timedelta
 from html import unescape
@@ -168,6 +170,13 @@ def test_it_teaches_the_first_steps_to_an_empty_installation(console):
     assert "/admin/netaclaw/memory/add" in text
     assert "/admin/agents_app/agent/add/" in text
     assert "<canvas" not in text
+
+
+def test_it_gives_a_sample_for_an_agent_that_is_there(console):
+    create_agent("it's")
+    sample = console.get(INDEX).context["sample"]
+    assert sample.startswith("curl http://testserver/admin/netaclaw/memory/add")
+    assert json.loads(shlex.split(sample.replace("\\\n", ""))[-1])["agentName"] == "it's"
 
 
 def test_it_keeps_heavy_figures_for_a_while(console, two_stores, monkeypatch):

@@ -75,13 +75,18 @@ def context_of(request: HttpRequest) -> dict[str, Any]:
         "audit_url": _audit_address() if request.user.has_perm("memory_app.view_memorychange") else "",
         "status_url": status_address(),
         "agents_there": bool(labels),
-        "sample_agent": _in_shell(min(labels, default="demo")),
+        "sample": _sample(request, min(labels, default="demo")),
     }
 
 
-def _in_shell(agent_name: str) -> str:
-    """JSON text that stands between the single quotes of a shell."""
-    return json.dumps(agent_name, ensure_ascii=False).replace("'", "'\\''")
+def _sample(request: HttpRequest, agent_name: str) -> str:
+    """A call that saves a memory, for a shell: a single quote of the name must not end the data."""
+    memory = {"agentName": agent_name, "userId": "ann", "type": "user", "name": "tea", "content": "Likes green tea"}
+    data = json.dumps(memory, ensure_ascii=False).replace("'", "'\\''")
+    url = request.build_absolute_uri("/admin/netaclaw/memory/add")
+    return f"""curl {url} \\
+  -H "Authorization: $TOKEN" -H "Content-Type: application/json" \\
+  -d '{data}'"""
 
 
 def _range(text: str) -> int:
