@@ -321,22 +321,26 @@ class RowProvider(MemoryProvider):
         with self.reading() as rows:
             counted = rows.filter(agent_name__in=list(agent_names)) if agent_names else rows.all()
             by_agent = counted.order_by().values("agent_name")
-            totals = list(by_agent.annotate(number=Count("id"), users=Count("user_id", distinct=True)))
-            latest = dict(by_agent.values_list("agent_name").annotate(Max("updated_at")))
+            users = dict(by_agent.values_list("agent_name").annotate(Count("user_id", distinct=True)))
+            latest = self._latest(counted, users)
             types: dict[str, dict[str, int]] = defaultdict(dict)
             for name, key, number in by_agent.values_list("agent_name", "type").annotate(Count("id")):
                 types[name][key] = number
         return [
             AgentStatistics(
-                agent_name=row["agent_name"],
+                agent_name=name,
                 backend=self.backend,
-                count=row["number"],
-                by_type=types[row["agent_name"]],
-                users=row["users"],
-                last_updated_at=latest.get(row["agent_name"]),
+                count=sum(types[name].values()),
+                by_type=types[name],
+                users=users.get(name, 0),
+                last_updated_at=latest.get(name),
             )
-            for row in sorted(totals, key=lambda row: row["agent_name"])
+            for name in sorted(types)
         ]
+
+    def _latest(self, rows: QuerySet[Any], agent_names: Collection[str]) -> Mapping[str, datetime]:
+        """When each agent's memories were last written."""
+        return dict(rows.order_by().values_list("agent_name").annotate(Max("updated_at")))
 
     @operation
     def agent_names(self) -> Collection[str]:
