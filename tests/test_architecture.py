@@ -23,7 +23,7 @@ ORDER = [
         "memory_app.metadata_form",
         "memory_app.stretches",
     ],
-    ["memory_app.days"],
+    ["memory_app.days", "memory_app.metadata_changes"],
     ["memory_app.models"],
     ["memory_app.analysis", "memory_app.prompt"],
     ["memory_app.ranking", "memory_app.indexing"],
