@@ -41,7 +41,7 @@ ORDER = [
     ["memory_app.registry", "memory_app.history"],
     ["memory_app.answering"],
     ["memory_app.services", "memory_app.search", "memory_app.figures", "memory_app.moving", "memory_app.keys"],
-    ["memory_app.restoring", "memory_app.forgetting"],
+    ["memory_app.restoring", "memory_app.forgetting", "memory_app.misfits"],
     ["memory_app.tools", "memory_app.merged", "memory_app.explanation"],
     ["memory_app.bulk", "memory_app.importing", "memory_app.filters"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],

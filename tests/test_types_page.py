@@ -222,7 +222,7 @@ def test_it_says_that_all_fit(console, stores, own):
 
 def test_it_looks_at_a_bounded_number(console, stores, own, monkeypatch):
     services.save_many([draft(f"note {n}", type="environment", metadata={"os": n}) for n in range(7)])
-    monkeypatch.setattr(search, "MAX_CHECKED", 5)
+    monkeypatch.setattr("memory_app.misfits.MAX_CHECKED", 5)
     monkeypatch.setattr(search, "BATCH", 2)
     monkeypatch.setattr(search, "MISFITS_SHOWN", 3)
     text = checked(console, own)
