@@ -36,25 +36,21 @@ PAGES = {
     "overview": "/admin/",
     "audit": "/admin/memory_app/memorychange/",
 }
-WORDS = "green tea train window morning report ledger deploy rollback 绿茶 火车 靠窗 早上 报告 值班 花生".split()
+WORDS = (
     "green",
     "tea",
     "train",
     "window",
     "morning",
     "report",
+    "deploy",
     "绿茶",
     "火车",
     "靠窗",
     "早上",
-    "报告",
-    "payment",
-    "ledger",
-    "deploy",
-    "rollback",
     "值班",
     "花生",
-]
+)
 TYPES = ("user", "project", "feedback", "reference")
 AGENTS = ("bench0", "bench1")
 BATCH = 500
