@@ -184,8 +184,8 @@ def read_only(monkeypatch):
     """Opens files as from a disk that can't be written."""
     real = pool._new_connection
 
-    def open_read_only(alias, path):
-        connection = real(alias, path)
+    def open_read_only(alias, path, patience):
+        connection = real(alias, path, patience)
         connection.settings_dict["NAME"] = f"file:{path}?mode=ro"
         connection.settings_dict["OPTIONS"]["init_command"] = "PRAGMA busy_timeout=100"
         return connection
