@@ -42,8 +42,9 @@ ORDER = [
     ["memory_app.answering"],
     ["memory_app.services", "memory_app.search", "memory_app.figures", "memory_app.moving", "memory_app.keys"],
     ["memory_app.restoring", "memory_app.forgetting"],
+    ["memory_app.tool_arguments"],
     ["memory_app.tools", "memory_app.merged", "memory_app.explanation"],
-    ["memory_app.bulk", "memory_app.importing", "memory_app.filters"],
+    ["memory_app.bulk", "memory_app.importing", "memory_app.filters", "memory_app.tool_shapes"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],
     ["memory_app.apps"],
 ]
