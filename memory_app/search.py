@@ -77,6 +77,9 @@ class Prefetched:
     failure: str = ""
 
 
+NOTHING = Prefetched("", (), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What a chat turn may take of the memory: how many memories, in how many characters, and whether it is on."""
@@ -167,6 +170,11 @@ def count_by_type(scope: Scope) -> Mapping[str, int]:
 def own_turn(config: MemoryConfig) -> Turn:
     """What the agent's turns take by its own settings and the installation's."""
     return Turn(config.prefetch_limit, settings.PREFETCH_CHARACTERS, config.enabled)
+
+
+def turn_of(agent_name: str) -> Turn:
+    """`own_turn` of the agent of this name; raises UnknownAgent."""
+    return own_turn(registry.config_for(agent_name))
 
 
 def prefetch(scope: Scope, message: str, turn: Turn | None = None) -> Prefetched:
