@@ -4,11 +4,9 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
-from django.urls import include, path, re_path
+from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-
-from memory_app.api.runtime import UnknownCall
 
 
 def health(request: HttpRequest) -> HttpResponse:
@@ -26,7 +24,7 @@ urlpatterns = [
     path("api/", include("memory_app.api.agent_calls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema")),
-    re_path(r"^api/", UnknownCall.as_view()),
+    path("api/", include("memory_app.api.runtime")),
     path("agent/memory", RedirectView.as_view(pattern_name="admin:memory_app_memory_changelist", query_string=True)),
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health),

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, Final, cast
 
 from django.db import DatabaseError
+from django.urls import re_path
 from django.utils.translation import gettext as _
 from rest_framework import exceptions, views
 from rest_framework.negotiation import BaseContentNegotiation
@@ -134,3 +135,6 @@ def handle(error: Exception, context: Any) -> Response:
 def refusal(code: str, message: str, status: int, headers: dict[str, str] | None = None) -> Response:
     """A failure: a code for programs, a sentence for people."""
     return Response({"error": code, "message": message}, status=status, headers=headers)
+
+
+urlpatterns = [re_path("", UnknownCall.as_view())]  # after every call that there is
