@@ -43,6 +43,20 @@ def memory_types(request):
 
 
 @pytest.fixture
+def alone(transactional_db):
+    """For tests with real transactions: in MySQL the table of memories is not Django's to empty."""
+    _forget_memories()
+    yield
+    _forget_memories()
+
+
+def _forget_memories() -> None:
+    if connection.vendor == "mysql":
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM netaclaw_memory")
+
+
+@pytest.fixture
 def agent(db):
     return create_agent("helper")
 
