@@ -43,14 +43,9 @@ def memory_types(request):
 
 
 @pytest.fixture
-def alone(transactional_db):
-    """For tests with real transactions: in MySQL the table of memories is not Django's to empty."""
-    _forget_memories()
+def no_memories(transactional_db):
+    """For real transactions: Django's flush leaves the memories' table alone, which it doesn't manage."""
     yield
-    _forget_memories()
-
-
-def _forget_memories() -> None:
     if connection.vendor == "mysql":
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM netaclaw_memory")

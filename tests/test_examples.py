@@ -18,7 +18,7 @@ from memory_app.contracts import Scope
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 CONFIGURATIONS = sorted((EXAMPLES / "mcp").glob("*.json"))
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_memories")]
 
 
 @pytest.fixture
