@@ -10,7 +10,8 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError
 from django.utils.translation import gettext as _
 
 from agents_app.models import Agent
-from memory_app import services
+from memory_app import registry, services
+from memory_app.exceptions import StoreUnavailable
 from memory_app.models import named_databases
 
 OPERATOR = "admin"
@@ -28,6 +29,7 @@ class Command(BaseCommand):
         self._migrate()
         services.seed_types()
         call_command("collectstatic", interactive=False, verbosity=0)
+        self._upgrade_stores()
         self._first_operator()
         if not Agent.objects.exists() and self._wants_demo(options["demo"]):
             call_command("demo", stdout=self.stdout)
@@ -41,6 +43,14 @@ class Command(BaseCommand):
                 variable = "NETACLAW_DATABASE_URL" if alias == DEFAULT_DB_ALIAS else "NETACLAW_DATABASES"
                 message = _("The database of %(variable)s (%(alias)s) can't be used: %(error)s")
                 raise CommandError(message % {"variable": variable, "alias": alias, "error": error.args[-1]}) from None
+
+    def _upgrade_stores(self) -> None:
+        """Files that need an upgrade get it now: a page would say that they can't be read until it is done."""
+        for store in registry.stores():
+            try:
+                store.agent_names()
+            except StoreUnavailable as error:
+                self.stderr.write(error.message)
 
     def _first_operator(self) -> None:
         """A superuser with a random password, shown once, when nobody could sign in otherwise."""
