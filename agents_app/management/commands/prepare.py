@@ -6,12 +6,10 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DEFAULT_DB_ALIAS, OperationalError
 from django.utils.translation import gettext as _
 
 from agents_app.models import Agent
-from memory_app import services
-from memory_app.models import named_databases
+from memory_app.management.tables import make_tables
 
 OPERATOR = "admin"
 
@@ -25,22 +23,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self._migrate()
-        services.seed_types()
+        make_tables()
         call_command("collectstatic", interactive=False, verbosity=0)
         self._first_operator()
         if not Agent.objects.exists() and self._wants_demo(options["demo"]):
             call_command("demo", stdout=self.stdout)
-
-    def _migrate(self) -> None:
-        """The main database first, then the named ones; a server that can't be reached is said in a sentence."""
-        for alias in (DEFAULT_DB_ALIAS, *named_databases()):
-            try:
-                call_command("migrate", database=alias, interactive=False, verbosity=0)
-            except OperationalError as error:
-                variable = "NETACLAW_DATABASE_URL" if alias == DEFAULT_DB_ALIAS else "NETACLAW_DATABASES"
-                message = _("The database of %(variable)s (%(alias)s) can't be used: %(error)s")
-                raise CommandError(message % {"variable": variable, "alias": alias, "error": error.args[-1]}) from None
 
     def _first_operator(self) -> None:
         """A superuser with a random password, shown once, when nobody could sign in otherwise."""
