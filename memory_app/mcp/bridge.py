@@ -60,7 +60,8 @@ class _Wire:
     def response(self) -> HttpResponse:
         """What was answered."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._start["headers"]}
-        return HttpResponse(bytes(self._body), status=self._start["status"], headers=headers)
+        kind = headers.pop("content-type", "text/plain")
+        return HttpResponse(bytes(self._body), status=self._start["status"], content_type=kind, headers=headers)
 
 
 def _scope(request: HttpRequest) -> Event:
