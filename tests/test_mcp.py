@@ -19,7 +19,7 @@ from memory_app.models import MemoryChange
 from tests.conftest import ROOT
 from tests.speaking import ERAS, call, command, environment, gathered, over_stdio, save_the_same, text_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_memories")]
 WHO = ["--agent", "helper", "--user", "ann"]
 NOISE = """
 import atexit, os, sys

@@ -15,7 +15,7 @@ from memory_app.models import AgentKey, MemoryChange
 from tests.conftest import draft
 from tests.speaking import ERAS, call, gathered, over_http, save_the_same, text_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_memories")]
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 RECALL = {"name": "memory_recall", "arguments": {"query": "gate code"}}
 
