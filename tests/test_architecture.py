@@ -22,6 +22,7 @@ ORDER = [
         "memory_app.metadata_schema",
         "memory_app.metadata_form",
         "memory_app.stretches",
+        "memory_app.missed",
     ],
     ["memory_app.days"],
     ["memory_app.models"],

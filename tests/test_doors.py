@@ -2,13 +2,16 @@
 
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from agents_app import demo
 from agents_app.models import Agent
 from agents_app.services import create_agent, delete_agent
-from memory_app import search, services, tool_shapes, tools
+from memory_app import missed, search, services, tool_shapes, tools
 from memory_app.acting import Door, acting_as
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
 from memory_app.exceptions import InvalidInput, Refused, StoreUnavailable, UnknownAgent, UnknownType
@@ -329,6 +332,7 @@ def test_it_lets_the_turn_go_on_when_a_store_fails(file_agent, data_dir, caplog)
     assert (found.block, len(found.hits)) == ("", 0)
     assert found.failure
     assert "Prefetch for agent helper failed" in caplog.text
+    assert (missed.missed().today, missed.missed().last.agent_name) == (1, "helper")
     with pytest.raises(StoreUnavailable):
         search.recall(ann, "tea")
 
@@ -338,6 +342,44 @@ def test_it_lets_the_turn_go_on_when_a_store_is_slow(file_agent, settings):
     services.save_many([draft(f"whale {n}" + " x" * 200) for n in range(1_500)])
     settings.PREFETCH_SECONDS = 1e-9
     assert search.prefetch(ann, "whale").failure
+
+
+def test_it_lets_the_turn_go_on_whatever_happens(ann, monkeypatch, caplog):
+    monkeypatch.setattr("memory_app.search.registry.provider_of", None)
+    found = search.prefetch(ann, "tea")
+    assert (found.block, "NoneType" in found.failure, "NoneType" in caplog.text) == ("", False, True)
+
+
+def test_it_searches_for_the_beginning_of_a_long_message(ann, secret):
+    assert search.prefetch(ann, "heron " + "words " * 100_000).hits
+    assert not search.prefetch(ann, "words " * 100_000 + "heron").hits
+
+
+def test_it_counts_failures_of_several_threads(data_dir):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: missed.note("helper", f"reason {number}"), range(200)))
+    found = missed.missed()
+    assert (found.today, found.week, found.last.reason[:6]) == (200, 200, "reason")
+    assert len(list((data_dir / missed.FOLDER).iterdir())) == 2
+
+
+def test_it_counts_a_week_and_forgets_after_a_month(data_dir):
+    missed.note("helper", "x")
+    today = timezone.localdate()
+    for days, number in ((0, 0), (6, 5), (7, 9), (31, 3)):
+        (data_dir / missed.FOLDER / (today - timedelta(days=days)).isoformat()).write_bytes(b"." * number)
+    assert (missed.missed().today, missed.missed().week) == (0, 5)
+    (data_dir / missed.FOLDER / today.isoformat()).unlink()
+    missed.note("helper", "花生")
+    assert (missed.missed().week, missed.missed().last.reason) == (6, "花生")
+    assert not (data_dir / missed.FOLDER / (today - timedelta(days=31)).isoformat()).exists()
+
+
+def test_it_goes_on_when_a_failure_cannot_be_counted(data_dir, caplog):
+    (data_dir / missed.FOLDER).write_text("a file in the way")
+    missed.note("helper", "x")
+    assert "could not be counted" in caplog.text
+    assert missed.missed() == missed.Missed(0, 0, None)
 
 
 # pages over stores
