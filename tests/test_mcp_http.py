@@ -141,7 +141,7 @@ def test_it_challenges_a_caller_without_a_good_key(agent, post, given):
     response = post(PING, given)
     assert response.status_code == 401
     assert response["WWW-Authenticate"].startswith('Bearer realm="netaclaw-memory"')
-    assert "nck_" in error_of(response)
+    assert "Authorization: Bearer nck_" in error_of(response)
 
 
 def test_it_challenges_a_revoked_an_expired_and_a_disabled_agents_key(agent, key, post):
@@ -189,8 +189,31 @@ def test_it_holds_a_key_to_its_user(key, post):
     text = key(user_id="ann")
     assert post(PING, text, **{"x-netaclaw-user": "ann"}).status_code == 200
     response = post(PING, text, **{"x-netaclaw-user": "bob"})
-    assert response.status_code == 400
-    assert "another user" in error_of(response)
+    assert response.status_code == 403
+    assert "one user only" in error_of(response)
+
+
+def test_it_gives_no_instructions_where_the_memory_is_off(agent, key, speak, ann):
+    services.save(draft("gate code heron", ann))
+    agent.memory.enabled = False
+    agent.memory.save()
+
+    async def talk(client):
+        context = (await client.read_resource("memory://context")).contents[0].text
+        return context, (await client.get_prompt("memory", {"message": "gate code?"})).messages
+
+    context, messages = speak(key(user_id="ann"), talk)
+    assert (context, [message.content.text for message in messages]) == ("", ["gate code?"])
+
+
+def test_it_tells_of_a_prompt_and_a_resource_that_there_are_not(key, post):
+    text = key(user_id="ann")
+    for message, known in (
+        (asked("prompts/get", name="x"), "memory."),
+        (asked("resources/read", uri="memory://x"), "memory://types"),
+    ):
+        error = post(message, text).json()["error"]
+        assert (error["code"], known in error["message"]) == (-32602, True)
 
 
 def test_it_never_shows_another_agents_or_users_memories(key, post, ann, bob):
@@ -224,6 +247,7 @@ def test_it_needs_no_session_and_sets_none(key, post):
     assert response.status_code == 200
     assert "mcp-session-id" not in response.headers
     assert not response.cookies
+    assert response["Cache-Control"] == "no-store"
     assert len(response.json()["result"]["tools"]) == len(tools.TOOLS)
 
 

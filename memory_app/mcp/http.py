@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -19,12 +19,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 
 from memory_app import keys
-from memory_app.contracts import Scope
-from memory_app.exceptions import InvalidInput
+from memory_app.exceptions import NetaclawError, Refused
 from memory_app.models import AgentKey
 
-USER_HEADER: Final = "X-Netaclaw-User"
-INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
+INVALID_REQUEST: Final = -32600
+INTERNAL_ERROR: Final = -32603
 logger = logging.getLogger(__name__)
 
 
@@ -40,8 +39,8 @@ def endpoint(request: HttpRequest) -> HttpResponse:
     try:
         key = keys.authenticate(_bearer(request))
         return _answer(request, key) if key else _unauthorized(request)
-    except InvalidInput as error:
-        return _refused(400, error.message)
+    except NetaclawError as error:
+        return _refused(403 if isinstance(error, Refused) else 400, error.message)
     except RequestDataTooBig:
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         return _refused(413, _("The request is over %(limit)d bytes; send less at once.") % {"limit": limit})
@@ -56,24 +55,10 @@ def _answer(request: HttpRequest, key: AgentKey) -> HttpResponse:
     from memory_app.mcp.bridge import exchanged
     from memory_app.mcp.server import Caller
 
-    scope = Scope(key.agent.name, _user(request, key))
-    return exchanged(Caller(scope, key.read_only, key.name), request)
-
-
-def _user(request: HttpRequest, key: AgentKey) -> str:
-    """The user the key is bound to, or else the one that the header names; raises InvalidInput when they differ."""
-    try:
-        sent = request.headers.get(USER_HEADER, "").encode("latin-1").decode()
-        named = unquote(sent, errors="strict").strip()
-    except UnicodeError:
-        raise InvalidInput(_("%(header)s must be UTF-8, URL-encoded.") % {"header": USER_HEADER}) from None
-    if not key.user_id and not named:
-        message = _("This key is bound to no user; name the user in the header %(header)s, URL-encoded.")
-        raise InvalidInput(message % {"header": USER_HEADER})
-    if key.user_id and named not in ("", key.user_id):
-        message = _("This key is bound to another user than the header %(header)s names; leave the header out.")
-        raise InvalidInput(message % {"header": USER_HEADER})
-    return key.user_id or named
+    scope = keys.scope_of(key, request.headers.get(keys.USER_HEADER, ""))
+    response = exchanged(Caller(scope, key.read_only, key.name), request)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def _bearer(request: HttpRequest) -> str:
@@ -105,8 +90,7 @@ def _is_own_name(place: str) -> bool:
 
 def _unauthorized(request: HttpRequest) -> HttpResponse:
     challenge = 'Bearer realm="netaclaw-memory"' + (', error="invalid_token"' if _bearer(request) else "")
-    message = _("Send a good key of an agent: Authorization: Bearer nck_…; keys are made on the agent's page.")
-    return _refused(401, message, headers={"WWW-Authenticate": challenge})
+    return _refused(401, keys.refusal(_bearer(request)), headers={"WWW-Authenticate": challenge})
 
 
 def _refused(

@@ -148,8 +148,9 @@ class _Answers:
     def _prompt(self, name: str, message: str) -> str:
         if name != PROMPT:
             raise InvalidInput(_("There is no such prompt; get: %(known)s.") % {"known": PROMPT})
-        block = self._block(message)
-        return block if self.caller.read_only else prompt.system_prompt("", block, MemoryType.available())
+        block = self._block(message) if message else ""
+        usable = search.turn_of(self.caller.scope.agent_name).enabled and not self.caller.read_only
+        return prompt.system_prompt("", block, MemoryType.available()) if usable else block
 
     def _block(self, message: str) -> str:
         found = search.prefetch(self.caller.scope, message)
