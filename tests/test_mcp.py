@@ -93,6 +93,27 @@ def test_it_ends_with_a_sentence_and_an_exit_code_for_an_agent_that_there_is_not
     assert "Traceback" not in process.stderr
 
 
+def test_it_gets_ready_once_where_clients_start_it_twice(tmp_path):
+    env = environment(tmp_path, NETACLAW_DATABASE_URL="")
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    both = [subprocess.Popen(command(*WHO), cwd=ROOT, env=env, text=True, **pipes) for _ in range(2)]
+    said = [process.communicate("") for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert "".join(errors for _output, errors in said).count("is ready") == 1
+
+
+def test_it_ends_quietly_when_its_client_has_gone(first_start):
+    home, _process = first_start
+    env = environment(home, NETACLAW_DATABASE_URL="")
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command(*WHO), cwd=ROOT, env=env, text=True, **pipes) as process:
+        process.stdout.close()
+        process.stdin.write(json.dumps({"jsonrpc": "2.0"} | TALK[0]) + "\n")
+        process.stdin.close()
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait() == 0
+
+
 @pytest.mark.parametrize(
     ("who", "user", "sentence"),
     [("ghost", "ann", 'no agent "ghost"'), (" ", "ann", "agentName"), ("helper", " ", "--user")],

@@ -1,5 +1,10 @@
 """The tables of an installation: made, and brought up to date."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.core.files import locks
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
@@ -8,6 +13,15 @@ from django.utils.translation import gettext as _
 
 from memory_app import services
 from memory_app.models import named_databases
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One process of the machine at a time: clients start several at once, and two must not make the same tables."""
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    with open(settings.DATA_DIR / "prepare.lock", "w") as file:
+        locks.lock(file, locks.LOCK_EX)
+        yield
 
 
 def make_tables() -> None:

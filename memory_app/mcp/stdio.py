@@ -1,11 +1,12 @@
 """MCP over standard input and output, for a client that starts us."""
 
 import json
+import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any, TextIO, TypeVar
 
@@ -19,6 +20,7 @@ from memory_app.mcp.server import Caller, server_for
 WORKERS = 8
 LAST_SECONDS = 10.0
 Found = TypeVar("Found")
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -30,15 +32,21 @@ def wire() -> Iterator[TextIO]:
     sys.stdout.flush()
     own = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
-    with own:
+    try:
         yield own
+    finally:
+        with suppress(BrokenPipeError):
+            own.close()
 
 
 def serve(caller: Caller, output: TextIO) -> None:
     """Answers until the client closes our input."""
     # A thread that waits for input can't be interrupted; writes are transactions, so ending at once loses nothing.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    anyio.run(_serve, caller, output)
+    try:
+        anyio.run(_serve, caller, output)
+    except* BrokenPipeError:
+        logger.info("The client has gone")
 
 
 async def _serve(caller: Caller, output: TextIO) -> None:

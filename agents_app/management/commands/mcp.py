@@ -35,14 +35,19 @@ class Command(BaseCommand):
         scope = Scope(options["agent"], options["user"])
         if not scope.user_id:
             raise InvalidInput(_("--user is empty; name the user whose memories are meant."))
-        if not tables.are_current():
-            tables.make_tables()
-        if not Agent.objects.exists():
-            self._first_agent(scope.agent_name)
+        if not self._is_ready():
+            with tables.alone():
+                self._prepare(scope.agent_name)
         registry.config_for(scope.agent_name)
         return Caller(scope, options["read_only"], scope.agent_name)
 
-    def _first_agent(self, name: str) -> None:
-        """A new installation needs no visit to the console before its first client."""
-        create_agent(name)
-        self.stderr.write(_("Agent %(name)s is ready.") % {"name": name})
+    def _is_ready(self) -> bool:
+        return tables.are_current() and Agent.objects.exists()
+
+    def _prepare(self, name: str) -> None:
+        """A new installation needs no visit to the console before its first client: it gets the agent that is named."""
+        if not tables.are_current():
+            tables.make_tables()
+        if not Agent.objects.exists():
+            create_agent(name)
+            self.stderr.write(_("Agent %(name)s is ready.") % {"name": name})

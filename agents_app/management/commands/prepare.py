@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from agents_app.models import Agent
-from memory_app.management.tables import make_tables
+from memory_app.management import tables
 
 OPERATOR = "admin"
 
@@ -23,7 +23,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        make_tables()
+        with tables.alone():
+            tables.make_tables()
         call_command("collectstatic", interactive=False, verbosity=0)
         self._first_operator()
         if not Agent.objects.exists() and self._wants_demo(options["demo"]):
