@@ -19,13 +19,14 @@ from tests.conftest import ROOT, main_url
 
 Found = TypeVar("Found")
 Conversation = Callable[[Client], Awaitable[Found]]
+SETTINGS = {"DJANGO_SETTINGS_MODULE": "netaclaw.settings"}  # pytest names its own
 ERAS = ["legacy", "auto"]  # with the handshake of the versions up to 2025, and without
 
 
 def environment(data_dir: Path, **more: str) -> dict[str, str]:
     """Of a process that shares the main database of the tests where that is a server, and else has one of its own."""
     url = main_url() if connection.vendor == "mysql" else ""
-    return dict(os.environ) | {"NETACLAW_DATA_DIR": str(data_dir), "NETACLAW_DATABASE_URL": url} | more
+    return dict(os.environ) | {"NETACLAW_DATA_DIR": str(data_dir), "NETACLAW_DATABASE_URL": url} | SETTINGS | more
 
 
 def command(*arguments: str) -> list[str]:
