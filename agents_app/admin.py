@@ -68,7 +68,7 @@ class AgentAdmin(ErrorsAsMessages):
         html = '<span class="backend-tag" data-backend="{}">{}</span>'
         return format_html(html, agent.memory.backend, agent.memory.get_backend_display())
 
-    @admin.display(description=_("memories"))
+    @admin.display(description=_("number of memories"))
     def memories(self, agent: Any) -> str:
         if agent.counts is None or agent.counts.count is None:
             return format_html('<span title="{}">{}</span>', gettext("The store can't be read."), UNREAD)

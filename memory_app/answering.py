@@ -20,7 +20,7 @@ def answering(provider: RowProvider) -> Iterator[Collection[str]]:
     """Yields the agents that have memories in the store, which must tell them within ANSWER_SECONDS.
 
     What is read inside may take READ_SECONDS a query: sorting and searching a large store is slow, and no failure. A
-    store that kept a list waiting in vain is not asked again for SILENT_SECONDS: it raises StoreUnavailable at once.
+    store that didn't answer in time is not asked again for SILENT_SECONDS: it raises StoreUnavailable at once.
     """
     if time.monotonic() < _silent_until.get(provider.key, 0):
         raise StoreUnavailable(_("The memory store %(store)s didn't answer in time.") % {"store": provider.label})
@@ -28,9 +28,9 @@ def answering(provider: RowProvider) -> Iterator[Collection[str]]:
     try:
         provider.patience = ANSWER_SECONDS
         names = provider.agent_names()
-        provider.patience = READ_SECONDS
-        yield names
     except StoreUnavailable:
         if time.monotonic() - begun >= ANSWER_SECONDS * 0.9:
             _silent_until[provider.key] = time.monotonic() + SILENT_SECONDS
         raise
+    provider.patience = READ_SECONDS
+    yield names

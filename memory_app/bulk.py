@@ -79,15 +79,18 @@ def delete(agent_name: str, versions: Mapping[int, datetime]) -> Iterator[Told]:
 
 
 def retype(type_key: str) -> Work:
-    """Gives memories another type; those whose metadata doesn't fit it are left alone."""
+    """Gives memories another type, a batch in one transaction; those whose metadata doesn't fit it are left alone."""
+    return partial(_retyped, MemoryChanges(type=type_key))
 
-    def change(entry: MemoryEntry) -> MemoryEntry | str:
-        if entry.type == type_key:
-            return _("No change: it has this type already.")
-        scope = Scope.all_users(entry.agent_name)
-        return services.update(scope, entry.id, MemoryChanges(type=type_key), entry.updated_at)
 
-    return partial(_each, change)
+def _retyped(changes: MemoryChanges, agent_name: str, versions: Mapping[int, datetime]) -> Iterator[Told]:
+    current = search.entries(agent_name, versions)
+    typed = [number for number, entry in current.items() if entry.type == changes.type and number in versions]
+    same = _("No change: it has this type already.")
+    yield from (Told(agent_name, number, Fate.SKIPPED, same) for number in typed)
+    waiting = {number: version for number, version in versions.items() if number not in typed}
+    for number, outcome in services.update_many(Scope.all_users(agent_name), changes, waiting).items():
+        yield _told(agent_name, number, outcome)
 
 
 def move(agent_name: str | None, user_id: str | None) -> Work:
@@ -117,17 +120,22 @@ def _each(change: Change, agent_name: str, versions: Mapping[int, datetime]) -> 
 
 def _changed(change: Change, entry: MemoryEntry) -> Told:
     try:
-        after = change(entry)
-    except Conflict as conflict:
-        return _left_alone(entry.agent_name, entry.id, conflict.current)
+        return _told(entry.agent_name, entry.id, change(entry))
     except (StoreUnavailable, UnknownAgent):
         raise
     except NetaclawError as error:
-        return Told(entry.agent_name, entry.id, Fate.SKIPPED, error.message)
-    if isinstance(after, str):
-        return Told(entry.agent_name, entry.id, Fate.SKIPPED, after)
-    now = (after.agent_name, after.id)
-    return Told(entry.agent_name, entry.id, Fate.DONE, now=None if now == (entry.agent_name, entry.id) else now)
+        return _told(entry.agent_name, entry.id, error)
+
+
+def _told(agent_name: str, number: int, outcome: MemoryEntry | NetaclawError | str) -> Told:
+    if isinstance(outcome, str):
+        return Told(agent_name, number, Fate.SKIPPED, outcome)
+    if isinstance(outcome, MemoryEntry):
+        now = (outcome.agent_name, outcome.id)
+        return Told(agent_name, number, Fate.DONE, now=None if now == (agent_name, number) else now)
+    if isinstance(outcome, Conflict):
+        return _left_alone(agent_name, number, outcome.current)
+    return Told(agent_name, number, Fate.SKIPPED, outcome.message)
 
 
 def _is(entry: MemoryEntry | None, version: datetime) -> bool:

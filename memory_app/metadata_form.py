@@ -1,8 +1,6 @@
-"""The form that a type's JSON Schema makes of metadata, and what a form that comes back changes.
+"""The form that a type's JSON Schema makes of metadata, where it holds them without a loss.
 
-A form holds text, numbers, yes or no, choices, lists and objects, each of one declared type. Browsers know fewer
-numbers than JSON and forms no difference between empty and missing, so what comes back is never stored as it is: the
-form says what it showed and what it holds now, and only where the two differ is the stored metadata touched.
+A form holds text, numbers, yes or no, choices, lists and objects, each of one declared type.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +22,6 @@ KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "array": list,
     "object": dict,
 }
-ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +47,6 @@ def fields_of(schema: Any, metadata: Mapping[str, Any]) -> MetadataFields:
         return MetadataFields(reason=str(reason))
     declared = {key: value for key, value in metadata.items() if key in drawn["properties"]}
     return MetadataFields(drawn, declared, tuple(drawing.kept))
-
-
-def merged(schema: Mapping[str, Any], stored: Mapping[str, Any], shown: Any, sent: Any) -> tuple[dict[str, Any], str]:
-    """The stored metadata with what a form changed, and what is wrong with that, "" for nothing.
-
-    `schema` is that of fields_of. Undeclared keys, and declared ones that the form shows unchanged, stay as stored; a
-    field that was emptied is absent. What is wrong is in the metadata nevertheless, so that it can be corrected.
-    """
-    merging = _Merging()
-    value = merging.value(schema, "", dict(stored), (shown, sent))
-    return {} if value is ABSENT else value, merging.problem
 
 
 class _Drawing:
@@ -94,14 +80,14 @@ class _Drawing:
         properties = schema.get("properties")
         if not isinstance(properties, Mapping) or not properties:
             raise _NoForm(_("The schema declares no keys for %(place)s.") % {"place": place or "metadata"})
-        undeclared = [_under(place, key) for value in values for key in value if key not in properties]
+        undeclared = [under(place, key) for value in values for key in value if key not in properties]
         if listed and undeclared:
             raise _NoForm(_("%(place)s is not declared, and stands in a list.") % {"place": undeclared[0]})
         self.kept += undeclared
         drawn = {}
         for key, sub in properties.items():
             inner = [value[key] for value in values if key in value]
-            part = self.drawn(sub, inner, _under(place, _usable(key)), listed=listed)
+            part = self.drawn(sub, inner, under(place, _usable(key)), listed=listed)
             drawn[key] = {"title": key} | part
         return _labels(schema) | {"type": "object", "properties": drawn, "required": list(_required(schema))}
 
@@ -215,89 +201,6 @@ def _usable(key: str) -> str:
     return key
 
 
-def _under(place: str, key: str) -> str:
+def under(place: str, key: str) -> str:
+    """A key's place, below another one."""
     return f"{place}.{key}" if place else key
-
-
-class _Merging:
-    """Applies a form to stored metadata, place by place; remembers the first thing that is wrong."""
-
-    def __init__(self) -> None:
-        self.problem = ""
-
-    def value(self, part: Mapping[str, Any], place: str, stored: Any, seen: tuple[Any, Any]) -> Any:
-        """What is to be stored at a place, or ABSENT; `seen` is what the form showed, and what it sent."""
-        shown, sent = seen
-        if shown == sent:
-            return stored
-        if part["type"] == "object":
-            return self._object(part, place, stored, seen)
-        if part["type"] == "array":
-            return self._list(part["items"], place, stored, seen)
-        return self._scalar(part["type"], place, sent)
-
-    def _object(self, part: Mapping[str, Any], place: str, stored: Any, seen: tuple[Any, Any]) -> Any:
-        result = dict(stored) if isinstance(stored, dict) else {}
-        shown, sent = (item if isinstance(item, dict) else {} for item in seen)
-        for key, inner in part["properties"].items():
-            pair = (shown.get(key), sent.get(key))
-            value = self.value(inner, _under(place, key), result.get(key, ABSENT), pair)
-            if value is ABSENT and key in part["required"] and inner["type"] == "array":
-                value = []
-            if value is ABSENT:
-                result.pop(key, None)
-            else:
-                result[key] = value
-        return result or ABSENT
-
-    def _list(self, items: Mapping[str, Any], place: str, stored: Any, seen: tuple[Any, Any]) -> Any:
-        """Items that only moved stay as they are stored; of the others, each is applied to one that is left."""
-        shown, sent = (item if isinstance(item, list) else [] for item in seen)
-        old = stored if isinstance(stored, list) and len(stored) == len(shown) else []
-        if len(sent) > MAX_ITEMS:
-            self._wrong(_("%(place)s has over %(limit)d items.") % {"place": place, "limit": MAX_ITEMS})
-            return sent
-        left = list(range(len(old)))
-        same = [_take(left, shown, item) for item in sent]
-        result = []
-        for item, position in zip(sent, same, strict=True):
-            if position is None:
-                other = left.pop(0) if left else None
-                before = (ABSENT, None) if other is None else (old[other], shown[other])
-                result.append(self.value(items, f"{place}[]", before[0], (before[1], item)))
-            else:
-                result.append(old[position])
-        return [value for value in result if value is not ABSENT] or ABSENT
-
-    def _scalar(self, kind: str, place: str, sent: Any) -> Any:
-        if sent is None or sent == "":
-            return ABSENT
-        value = _number(sent) if kind in ("integer", "number") else sent
-        if not isinstance(value, KINDS[kind]) or isinstance(value, bool) != (kind == "boolean"):
-            self._wrong(_("%(place)s is not of the type that its schema says.") % {"place": place})
-        elif isinstance(value, int | float) and abs(value) > MAX_EXACT:
-            self._wrong(_("%(place)s is a number that forms round; write it as JSON.") % {"place": place})
-        return value
-
-    def _wrong(self, problem: str) -> None:
-        self.problem = self.problem or problem
-
-
-def _take(left: list[int], shown: Sequence[Any], item: Any) -> int | None:
-    """The first position that is left and shows this item; it is left no longer."""
-    found = next((position for position in left if shown[position] == item), None)
-    if found is not None:
-        left.remove(found)
-    return found
-
-
-def _number(sent: Any) -> Any:
-    """A number that was posted as text is still one."""
-    if not isinstance(sent, str):
-        return sent
-    for read in (int, float):
-        try:
-            return read(sent)
-        except ValueError:
-            continue
-    return sent

@@ -3,11 +3,11 @@
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.conf import settings
 from django.core.cache import cache
@@ -29,7 +29,6 @@ from memory_app.contracts import (
     SearchOptions,
 )
 from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, StoreUnavailable, UnknownAgent
-from memory_app.metadata_schema import problem_of
 from memory_app.models import MemoryConfig
 from memory_app.prompt import memory_context
 from memory_app.providers.base import SortKey
@@ -39,33 +38,7 @@ MAX_MESSAGE = 4_000
 STATS = "memory_app.search.stats"
 FRESH_SECONDS = 30
 Found = TypeVar("Found")
-MAX_CHECKED = 20_000
-MAX_CHECK_SECONDS = 10.0
-MISFITS_SHOWN = 10
-BATCH = 500
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Misfits:
-    """Which memories of a type don't fit a schema: how many of those looked at, and the first with their problems.
-
-    `total` is how many there are in the stores that answered; of those in `unavailable` not all were looked at.
-    """
-
-    until: float
-    number: int = 0
-    looked_at: int = 0
-    total: int = 0
-    first: list[tuple[MemoryEntry, str]] = field(default_factory=list)
-    unavailable: tuple[str, ...] = ()
-
-    def add(self, memory: MemoryEntry, problem: tuple[str, str]) -> None:
-        """One more that was looked at; `problem` is where and why it doesn't fit, two empty texts when it does."""
-        self.looked_at += 1
-        if any(problem):
-            self.number += 1
-            self.first += [(memory, ": ".join(problem))] if len(self.first) < MISFITS_SHOWN else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +203,7 @@ def page(query: PageQuery) -> Page:
 
     Totals are exact for the stores that answered; `unavailable` names the others.
     """
-    parts, unavailable, stores = _each_store(query, partial(_part, limit=query.start + query.size))
+    parts, unavailable, stores = each_store(query, partial(_part, limit=query.start + query.size))
     keys = sorted(((key, number) for number, part in enumerate(parts) for key in part.keys), reverse=query.descending)
     found = _load(parts, keys[query.start : query.start + query.size])
     lost = [number for number, entries in found.items() if entries is None]
@@ -252,7 +225,7 @@ def page(query: PageQuery) -> Page:
 
 def count(query: PageQuery) -> Count:
     """How many memories the filters leave, without reading any."""
-    counts, unavailable, _stores = _each_store(query, RowProvider.count)
+    counts, unavailable, _stores = each_store(query, RowProvider.count)
     return Count(sum(counts), tuple(unavailable))
 
 
@@ -272,9 +245,7 @@ def _part(provider: RowProvider, query: PageQuery, limit: int) -> _Part:
     return _Part(provider, total, provider.keys(query, min(limit, total)) if total else (), unindexed)
 
 
-def _each_store(
-    query: PageQuery, read: Callable[[RowProvider, PageQuery], Found]
-) -> tuple[list[Found], list[str], int]:
+def each_store(query: PageQuery, read: Callable[[RowProvider, PageQuery], Found]) -> tuple[list[Found], list[str], int]:
     """What is read in each store that the query asks, the names of those that failed, and how many were asked."""
     homes = [home for home in registry.homes(query.agent_names) if _asks(query, home)]
     found: list[Found] = []
@@ -365,25 +336,6 @@ def stats_of(agent_name: str) -> AgentStatistics:
     nothing = AgentStatistics(agent_name, provider.backend, 0, {}, 0, None)
     with answering(provider):
         return next(iter(provider.stats([agent_name])), nothing)
-
-
-def misfits(type_key: str, schema: Mapping[str, Any]) -> Misfits:
-    """The memories of a type that don't fit a schema, store by store, at most MAX_CHECKED and MAX_CHECK_SECONDS."""
-    found = Misfits(until=perf_counter() + MAX_CHECK_SECONDS)
-    query = PageQuery(types=(type_key,), size=BATCH, order="id", descending=False)
-    _nothing, unavailable, _stores = _each_store(query, partial(_look_at, found, schema))
-    return replace(found, unavailable=tuple(unavailable))
-
-
-def _look_at(found: Misfits, schema: Mapping[str, Any], provider: RowProvider, query: PageQuery) -> None:
-    """In batches by their ids upwards, so that what is saved meanwhile shifts nothing."""
-    found.total += provider.count(query)
-    while rows := provider.page(query).rows:
-        for _backend, memory in rows:
-            if found.looked_at >= MAX_CHECKED or perf_counter() > found.until:
-                return
-            found.add(memory, problem_of(memory.metadata, schema))
-        query = replace(query, page=query.page + 1)
 
 
 def backend_of(agent_name: str) -> str:

@@ -25,6 +25,7 @@ from memory_app.exceptions import (
     Conflict,
     InvalidInput,
     MemoryNotFound,
+    NetaclawError,
     Refused,
     StoreMoved,
     StoreRejected,
@@ -67,13 +68,26 @@ def _save_batch(store: RowProvider, batch: Sequence[MemoryDraft]) -> Sequence[Sa
 
 def update(scope: Scope, memory_id: int, changes: MemoryChanges, expected: datetime | None = None) -> MemoryEntry:
     """Edits one memory within the scope (see MemoryProvider.update); raises Conflict unless it is as `expected`."""
-    check = None
-    if changes.type is not UNSET or changes.metadata is not UNSET:
-        types = MemoryType.available()
-        if changes.type is not UNSET:
-            check_type(types, changes.type)
-        check = partial(_check_changed_metadata, types, changes)
+    check = _check_of(changes)
     return on_store(scope.agent_name, lambda store: store.update(scope, memory_id, changes, expected, check))
+
+
+def update_many(
+    scope: Scope, changes: MemoryChanges, expected: Mapping[int, datetime]
+) -> Mapping[int, MemoryEntry | NetaclawError]:
+    """The same edit of each memory that is as `expected`, in one transaction (see MemoryProvider.update_many)."""
+    check = _check_of(changes)
+    return on_store(scope.agent_name, lambda store: store.update_many(scope, changes, expected, check))
+
+
+def _check_of(changes: MemoryChanges) -> Callable[[MemoryEntry], None] | None:
+    """What must be true of a memory for these changes; raises UnknownType for a type that doesn't exist."""
+    if changes.type is UNSET and changes.metadata is UNSET:
+        return None
+    types = MemoryType.available()
+    if changes.type is not UNSET:
+        check_type(types, changes.type)
+    return partial(_check_changed_metadata, types, changes)
 
 
 def _check_changed_metadata(types: Sequence[TypeInfo], changes: MemoryChanges, current: MemoryEntry) -> None:

@@ -9,6 +9,7 @@ from django.db import connection
 from django.utils import translation
 
 from agents_app.services import create_agent
+from memory_app import answering
 from memory_app.contracts import MemoryDraft, Scope
 from memory_app.models import MemoryType
 from memory_app.providers.pool import POOL
@@ -31,6 +32,14 @@ def data_dir(tmp_path: Path, settings):
     cache.clear()
     yield tmp_path
     POOL.close_all()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """A busy machine makes no store silent, and what one test met is no other's."""
+    monkeypatch.setattr(answering, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(answering, "READ_SECONDS", 60.0)
+    monkeypatch.setattr(answering, "_silent_until", {})
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,5 @@
 import json
+import sqlite3
 from io import StringIO
 from pathlib import Path
 
@@ -7,10 +8,12 @@ from django.conf import settings as installed
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from memory_app import search
+from memory_app import search, services
 from memory_app.contracts import PageQuery, Scope
 from memory_app.importing import read_lines
 from memory_app.models import MemoryType
+from memory_app.providers.pool import POOL
+from tests.conftest import draft
 
 pytestmark = pytest.mark.django_db
 SERVERS = [name for name in ("mysql", "mariadb") if name in installed.DATABASES]
@@ -157,3 +160,23 @@ def test_it_asks_for_the_types_once_however_many_lines(agent, django_assert_num_
     lines = [json.dumps({"content": f"text {number}"}) for number in range(50)]
     with django_assert_num_queries(1):
         assert all(line.draft for line in read_lines(lines, "helper", None, "user"))
+
+
+@pytest.mark.django_db(databases=["default", *SERVERS])
+def test_it_upgrades_files_before_it_serves(file_agent, data_dir):
+    services.save(draft("one"))
+    POOL.close_all()
+    with sqlite3.connect(data_dir / "memory" / "memory.db") as file:
+        file.execute("DROP INDEX idx_created")
+    run("prepare", "--demo", "no")
+    with sqlite3.connect(data_dir / "memory" / "memory.db") as file:
+        assert file.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'idx_created'").fetchone() == (1,)
+
+
+@pytest.mark.django_db(databases=["default", *SERVERS])
+def test_it_serves_although_a_file_is_damaged(file_agent, data_dir):
+    (data_dir / "memory").mkdir()
+    (data_dir / "memory" / "memory.db").write_bytes(b"damaged " * 999)
+    problems = StringIO()
+    call_command("prepare", "--demo", "no", stdout=StringIO(), stderr=problems)
+    assert "memory/memory.db" in problems.getvalue()

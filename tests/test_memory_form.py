@@ -216,6 +216,7 @@ def test_it_asks_for_the_agent_first(console, agent):
 def test_it_takes_the_agent_of_the_list_that_the_operator_came_from(console, agent):
     sent = fields_of(console.get(f"{LIST}add/?_changelist_filters=agentName%3Dhelper%26userId%3Dann"))
     assert (sent["agent_name"], sent["user_id"]) == ("helper", "ann")
+    assert f'href="{LIST}add/?agentName="' in text_of(console.get(f"{LIST}add/?agentName=helper"))
 
 
 def test_it_adds_a_memory_for_all_users(console, agent):
@@ -372,6 +373,8 @@ def test_it_keeps_the_text_of_a_memory_that_was_deleted_meanwhile(console, memor
     assert response.status_code == 410
     assert f'action="{LIST}add/"' in text_of(response)
     assert "It was deleted at" in text_of(response)
+    assert "Save as a new memory" in text_of(response)
+    assert 'data-copy="my long text"' in text_of(response)
     console.post(f"{LIST}add/", fields_of(response))
     saved = search.page(PageQuery()).rows[0][1]
     assert (saved.content, saved.user_id, saved.metadata) == ("my long text", "ann", METADATA)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from memory_app.metadata_form import fields_of, merged
+from memory_app.metadata_changes import merged
+from memory_app.metadata_form import fields_of
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}

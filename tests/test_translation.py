@@ -3,7 +3,6 @@ import re
 from pathlib import Path
 
 import polib
-import pytest
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).parents[1]
@@ -50,9 +49,10 @@ def test_it_translates_no_text_that_is_gone():
     assert translations().keys() - wanted() == set()
 
 
-@pytest.mark.parametrize(("msgid", "text"), sorted(translations().items()))
-def test_it_keeps_placeholders(msgid, text):
-    assert set(PLACEHOLDER.findall(many().get(msgid, msgid))) == set(PLACEHOLDER.findall(text))
+def test_it_keeps_placeholders():
+    plurals = many()
+    pairs = ((plurals.get(msgid, msgid), text) for msgid, text in translations().items())
+    assert [pair for pair in pairs if len({frozenset(PLACEHOLDER.findall(text)) for text in pair}) > 1] == []
 
 
 def test_it_has_no_doubtful_translations():

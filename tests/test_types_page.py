@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from agents_app.services import create_agent
-from memory_app import search, services
+from memory_app import services
 from memory_app.admin.icons import ICONS
 from memory_app.contracts import Scope
 from memory_app.exceptions import StoreUnavailable
@@ -222,9 +222,9 @@ def test_it_says_that_all_fit(console, stores, own):
 
 def test_it_looks_at_a_bounded_number(console, stores, own, monkeypatch):
     services.save_many([draft(f"note {n}", type="environment", metadata={"os": n}) for n in range(7)])
-    monkeypatch.setattr(search, "MAX_CHECKED", 5)
-    monkeypatch.setattr(search, "BATCH", 2)
-    monkeypatch.setattr(search, "MISFITS_SHOWN", 3)
+    monkeypatch.setattr("memory_app.misfits.MAX_CHECKED", 5)
+    monkeypatch.setattr("memory_app.misfits.BATCH", 2)
+    monkeypatch.setattr("memory_app.misfits.MISFITS_SHOWN", 3)
     text = checked(console, own)
     assert "5 memories don't fit." in text
     assert "Looked at 5 of 7." in text

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -25,7 +26,7 @@ from memory_app.merged import by_reference, reference_of
 from memory_app.models import Memory
 
 FORM = ("name", "content", "description", "type")
-FACTS = ("agent", "reference", "place", "made", "changed")
+FACTS = ("whose", "reference", "place", "made", "changed")
 GIVEN = ("agentName", "userId", "type")
 
 
@@ -53,7 +54,7 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
         if obj is None:
             fields: tuple[str, ...] = (*FORM, "user_id", "metadata", "agent_name")
-            facts: tuple[str, ...] = ("agent",)
+            facts: tuple[str, ...] = ("whose",)
         elif self.has_change_permission(request, obj):
             fields, facts = (*FORM, "movable_owner", "metadata", "version"), FACTS
         else:
@@ -61,7 +62,7 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
         return [(None, {"fields": fields}), (_("Kept by the store") if obj else None, {"fields": facts})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Memory | None = None) -> tuple[str, ...]:
-        return ("owner", "movable_owner", *FACTS, "text", "data") if obj else ("agent",)
+        return ("owner", "movable_owner", *FACTS, "text", "data") if obj else ("whose",)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         given = {name: self.given(request, name) for name in GIVEN}
@@ -140,10 +141,11 @@ class MemoryEditing(UnsavedPages, MemoryDeleting):
     # what is shown and not edited
 
     @admin.display(description=_("agent"))
-    def agent(self, row: Any) -> str:
+    def whose(self, row: Any) -> str:
         if row.pk or not row.agent_name:
             return row.agent_name or "—"
-        return format_html('{} <a href="?agentName=">{}</a>', row.agent_name, gettext("Choose another"))
+        url = reverse("admin:memory_app_memory_add")
+        return format_html('{} <a href="{}?agentName=">{}</a>', row.agent_name, url, gettext("Choose another"))
 
     @admin.display(description=_("reference"))
     def reference(self, row: Any) -> str:

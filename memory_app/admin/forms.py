@@ -79,7 +79,7 @@ class MemoryForm(forms.ModelForm):
             for name in ("agent_name", "user_id"):
                 self.fields.pop(name, None)
             self.initial["version"] = self.instance.updated_at.isoformat() if self.instance.updated_at else ""
-            if "\n" in self.instance.name and "name" in self.fields:
+            if any(end in self.instance.name for end in "\r\n") and "name" in self.fields:
                 self.fields["name"].widget = forms.Textarea(attrs=self.fields["name"].widget.attrs | {"rows": 2})
         elif "agent_name" in self.fields:
             self._offer_agents()

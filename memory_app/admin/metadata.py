@@ -11,7 +11,8 @@ from django.utils.translation import gettext
 
 from memory_app.contracts import clean_metadata
 from memory_app.exceptions import InvalidInput
-from memory_app.metadata_form import MetadataFields, fields_of, merged
+from memory_app.metadata_changes import merged
+from memory_app.metadata_form import MetadataFields, fields_of
 from memory_app.models import MemoryType
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_app import search
 from memory_app.admin.type_form import CHECK
 from memory_app.merged import reference_of
 from memory_app.metadata_form import MetadataFields, fields_of
+from memory_app.misfits import Misfits, misfits
 from memory_app.models import MemoryType
 
 
@@ -18,7 +18,7 @@ class Panel:
     schema: Any = None
     problem: str = ""
     fields: MetadataFields | None = None
-    misfits: search.Misfits | None = None
+    misfits: Misfits | None = None
 
     @property
     def rows(self) -> Sequence[tuple[str, str, str, bool]]:
@@ -44,5 +44,5 @@ def panel_of(form: Any, item: MemoryType | None) -> Panel:
     schema: Any = form.cleaned_data.get("metadata_schema") if form.is_bound else stored
     if schema is None:
         return Panel()
-    checked = search.misfits(item.key, schema) if item and CHECK in form.data else None
+    checked = misfits(item.key, schema) if item and CHECK in form.data else None
     return Panel(schema, "", fields_of(schema, {}), checked)

@@ -56,7 +56,7 @@ class MemoryTypeAdmin(ErrorsAsMessages):
     def color_shown(self, item: MemoryType) -> str:
         return format_html("{} {}", swatch(item.color), item.color)
 
-    @admin.display(description=_("memories"))
+    @admin.display(description=_("number of memories"))
     def memories(self, item: Any) -> str:
         if item.uses is None:
             return format_html('<span title="{}">{}</span>', gettext("A store can't be read."), UNREAD)

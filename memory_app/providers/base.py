@@ -21,6 +21,7 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
+from memory_app.exceptions import NetaclawError
 
 
 class SortKey(NamedTuple):
@@ -72,6 +73,19 @@ class MemoryProvider(ABC):
         current memory, when it is no longer the expected one. The new `updated_at` is strictly later than the old.
         `check` is shown the memory that would be changed, and refuses by what it raises. Another user may be given only
         in a scope of all users.
+        """
+
+    @abstractmethod
+    def update_many(
+        self,
+        scope: Scope,
+        changes: MemoryChanges,
+        expected: Mapping[int, datetime],
+        check: Callable[[MemoryEntry], None] | None = None,
+    ) -> Mapping[int, MemoryEntry | NetaclawError]:
+        """The same `update` of each memory, in one transaction: for each id the memory, or what `update` would raise.
+
+        One that is refused holds up no other.
         """
 
     @abstractmethod

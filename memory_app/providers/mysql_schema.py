@@ -40,6 +40,8 @@ INDEXES = {
     "idx_agent_type": "(agent_name, type)",
     "idx_agent_updated": "(agent_name, updated_at)",
     "idx_updated": "(updated_at)",
+    "idx_type_updated": "(type, updated_at)",
+    "idx_user_updated": "(user_id, updated_at)",
     "idx_created": "(created_at, agent_name)",
     "idx_owner_text": "(agent_name, user_id, content(40))",
 }

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar
@@ -31,7 +32,14 @@ from memory_app.contracts import (
     Scope,
     SearchOptions,
 )
-from memory_app.exceptions import Conflict, MemoryNotFound, Refused, conflict_sentence
+from memory_app.exceptions import (
+    Conflict,
+    MemoryNotFound,
+    NetaclawError,
+    Refused,
+    StoreUnavailable,
+    conflict_sentence,
+)
 from memory_app.indexing import terms_of
 from memory_app.models import MemoryRow
 from memory_app.providers.base import MemoryProvider, SortKey
@@ -45,6 +53,19 @@ BLIND_ATTEMPTS = 20
 TEXT = ("name", "content", "description")
 IDENTITY = ("agent_name", "user_id", "type", *TEXT)
 TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """What an update does, within which scope, and what may refuse it."""
+
+    scope: Scope
+    changes: MemoryChanges
+    check: Callable[[MemoryEntry], None] | None
+
+    def __post_init__(self) -> None:
+        if self.changes.user_id is not UNSET and not self.scope.everyone:
+            raise Refused(_("Only an operator may give a memory to another user."))
 
 
 class RowProvider(MemoryProvider):
@@ -186,20 +207,46 @@ class RowProvider(MemoryProvider):
         expected: datetime | None = None,
         check: Callable[[MemoryEntry], None] | None = None,
     ) -> MemoryEntry:
-        if changes.user_id is not UNSET and not scope.everyone:
-            raise Refused(_("Only an operator may give a memory to another user."))
+        edit = _Edit(scope, changes, check)
         with self.writing() as rows:
-            for _attempt in range(BLIND_ATTEMPTS):
-                row = self._writable(rows, scope, memory_id)
-                if expected is not None and row.updated_at != expected:
-                    raise _conflict(row)
-                before = row.entry()
-                if check:
-                    check(before)
-                if self._write(rows, row, changes):
-                    self._tell(rows.db, [Change(before, row.entry())])
-                    return row.entry()
-            raise _conflict(self._writable(rows, scope, memory_id))
+            change = self._edited(rows, edit, memory_id, expected)
+            self._tell(rows.db, [change])
+            return change.memory
+
+    @operation
+    def update_many(
+        self,
+        scope: Scope,
+        changes: MemoryChanges,
+        expected: Mapping[int, datetime],
+        check: Callable[[MemoryEntry], None] | None = None,
+    ) -> Mapping[int, MemoryEntry | NetaclawError]:
+        edit = _Edit(scope, changes, check)
+        told: dict[int, MemoryEntry | NetaclawError] = {}
+        done: list[Change] = []
+        with self.writing() as rows:
+            for memory_id, version in expected.items():
+                try:
+                    done.append(self._edited(rows, edit, memory_id, version))
+                    told[memory_id] = done[-1].memory
+                except StoreUnavailable:
+                    raise
+                except NetaclawError as error:  # raised before anything is written
+                    told[memory_id] = error
+            self._tell(rows.db, done)
+        return told
+
+    def _edited(self, rows: QuerySet[Any], edit: "_Edit", memory_id: int, expected: datetime | None) -> Change:
+        for _attempt in range(BLIND_ATTEMPTS):
+            row = self._writable(rows, edit.scope, memory_id)
+            if expected is not None and row.updated_at != expected:
+                raise _conflict(row)
+            before = row.entry()
+            if edit.check:
+                edit.check(before)
+            if self._write(rows, row, edit.changes):
+                return Change(before, row.entry())
+        raise _conflict(self._writable(rows, edit.scope, memory_id))
 
     def _write(self, rows: QuerySet[Any], row: Any, changes: MemoryChanges) -> bool:
         """One conditional UPDATE; False when somebody else wrote the row since it was read."""
@@ -321,22 +368,26 @@ class RowProvider(MemoryProvider):
         with self.reading() as rows:
             counted = rows.filter(agent_name__in=list(agent_names)) if agent_names else rows.all()
             by_agent = counted.order_by().values("agent_name")
-            totals = list(by_agent.annotate(number=Count("id"), users=Count("user_id", distinct=True)))
-            latest = dict(by_agent.values_list("agent_name").annotate(Max("updated_at")))
+            users = dict(by_agent.values_list("agent_name").annotate(Count("user_id", distinct=True)))
+            latest = self._latest(counted, users)
             types: dict[str, dict[str, int]] = defaultdict(dict)
             for name, key, number in by_agent.values_list("agent_name", "type").annotate(Count("id")):
                 types[name][key] = number
         return [
             AgentStatistics(
-                agent_name=row["agent_name"],
+                agent_name=name,
                 backend=self.backend,
-                count=row["number"],
-                by_type=types[row["agent_name"]],
-                users=row["users"],
-                last_updated_at=latest.get(row["agent_name"]),
+                count=sum(types[name].values()),
+                by_type=types[name],
+                users=users.get(name, 0),
+                last_updated_at=latest.get(name),
             )
-            for row in sorted(totals, key=lambda row: row["agent_name"])
+            for name in sorted(types)
         ]
+
+    def _latest(self, rows: QuerySet[Any], agent_names: Collection[str]) -> Mapping[str, datetime]:
+        """When each agent's memories were last written."""
+        return dict(rows.order_by().values_list("agent_name").annotate(Max("updated_at")))
 
     @operation
     def agent_names(self) -> Collection[str]:

@@ -1,14 +1,15 @@
 """Backend `sqlite`: memories in a .db file with FTS5 (first document, section 4.4)."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from memory_app.analysis import Kind, Prefixes, Query, QueryTerm, scoped
@@ -76,6 +77,11 @@ class SqliteProvider(RowProvider):
             for name in TEXT:
                 found |= Q(**{f"{name}__icontains": spelling})
         return found
+
+    def _latest(self, rows: QuerySet[Any], agent_names: Collection[str]) -> Mapping[str, datetime]:
+        """One look into the index for each agent: SQLite would read the whole of it to group."""
+        latest = {name: rows.filter(agent_name=name).aggregate(Max("updated_at")) for name in agent_names}
+        return {name: found["updated_at__max"] for name, found in latest.items() if found["updated_at__max"]}
 
     def _statistics(self, query: Query, owners: Sequence[Prefixes], rows: QuerySet[Any]) -> Statistics | None:
         if not POOL.full_text(rows.db):

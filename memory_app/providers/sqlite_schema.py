@@ -55,6 +55,8 @@ INDEXES = {
     "idx_agent_type": "CREATE INDEX idx_agent_type ON memory(agent_name, type)",
     "idx_agent_updated": "CREATE INDEX idx_agent_updated ON memory(agent_name, updated_at)",
     "idx_updated": "CREATE INDEX idx_updated ON memory(updated_at)",
+    "idx_type_updated": "CREATE INDEX idx_type_updated ON memory(type, updated_at)",
+    "idx_user_updated": "CREATE INDEX idx_user_updated ON memory(user_id, updated_at)",
     "idx_created": "CREATE INDEX idx_created ON memory(created_at, agent_name)",
 }
 FULL_TEXT = {

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client, override_settings
 from django.test.testcases import LiveServerThread
 from playwright.sync_api import Browser, sync_playwright
@@ -21,7 +22,7 @@ from agents_app.models import Agent
 from agents_app.services import create_agent
 from memory_app import services
 from memory_app.contracts import MemoryDraft
-from memory_app.models import MemoryType
+from memory_app.models import Memory, MemoryType
 from tests.browser.console import Console
 from tests.browser.looks import ENGLISH, Look
 
@@ -95,6 +96,9 @@ def site(served: Served, data_dir: Path, settings: Any, transactional_db: None) 
     """The server's address; it works with the test's own data directory and an emptied main database."""
     for name, value in served.settings().items():
         setattr(settings, name, value)
+    if connection.vendor == "mysql":  # Django empties its own tables only
+        with connection.cursor() as cursor:
+            cursor.execute(f"TRUNCATE TABLE {Memory._meta.db_table}")
     if not MemoryType.objects.exists():
         MemoryType.seed()
     return served.url

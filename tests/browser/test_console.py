@@ -1,9 +1,7 @@
 """The console as a whole: login, language, theme, assets, security headers."""
 
-import re
-
 from tests.browser.console import LIST, Console
-from tests.browser.looks import DARK, every_language, every_look
+from tests.browser.looks import DARK, every_look
 
 
 def test_it_lets_an_operator_in_and_keeps_where_he_was_going(open_console, operator):
@@ -49,16 +47,6 @@ def test_it_follows_the_systems_theme_until_one_is_chosen(open_console, operator
     shown = background(light)
     light.page.reload()
     assert (light.page.evaluate("document.documentElement.dataset.theme"), background(light)) == (chosen, shown)
-
-
-@every_language
-def test_it_serves_every_asset_itself_under_a_hashed_name(console: Console, memories, look):
-    memories.save("tea")
-    for path in ("/admin/", LIST, f"{LIST}add/", f"{LIST}preview/"):
-        console.open(path)
-    assets = [url for url in console.requests if "/static/" in url]
-    assert assets
-    assert [url for url in assets if not re.search(r"\.[0-9a-f]{12}\.\w+$", url)] == []
 
 
 def test_it_notices_what_goes_wrong_in_a_page(console: Console):

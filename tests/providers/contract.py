@@ -174,6 +174,24 @@ class ProviderContract:
         assert provider.delete(ANN, ids) == 0
         assert find(provider, "one two") == []
 
+    def test_it_updates_many_and_tells_what_it_refused(self, provider, save):
+        good, stale, refused = save("one"), save("two"), save("three")
+        provider.update(ANN, stale.id, MemoryChanges(name="edited"))
+
+        def check(memory):
+            if memory.content == "three":
+                raise InvalidInput("no")
+
+        expected = {memory.id: memory.updated_at for memory in (good, stale, refused)} | {10**9: good.updated_at}
+        told = provider.update_many(EVERYONE, MemoryChanges(type="project"), expected, check)
+        assert (told[good.id].type, provider.get(ANN, good.id)) == ("project", told[good.id])
+        assert [type(told[number]) for number in (stale.id, refused.id, 10**9)] == [
+            Conflict,
+            InvalidInput,
+            MemoryNotFound,
+        ]
+        assert provider.get(ANN, refused.id) == refused
+
     def test_it_deletes_only_what_is_as_expected(self, provider, save):
         kept, changed, unread = save("a"), save("b"), save("c")
         current = provider.update(ANN, changed.id, MemoryChanges(content="edited"))

@@ -9,6 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from agents_app.models import Agent
+from memory_app import registry
+from memory_app.exceptions import StoreUnavailable
 from memory_app.management import tables
 
 OPERATOR = "admin"
@@ -26,9 +28,18 @@ class Command(BaseCommand):
         with tables.alone():
             tables.make_tables()
         call_command("collectstatic", interactive=False, verbosity=0)
+        self._upgrade_stores()
         self._first_operator()
         if not Agent.objects.exists() and self._wants_demo(options["demo"]):
             call_command("demo", stdout=self.stdout)
+
+    def _upgrade_stores(self) -> None:
+        """Files that need an upgrade get it now: a page would say that they can't be read until it is done."""
+        for store in registry.stores():
+            try:
+                store.agent_names()
+            except StoreUnavailable as error:
+                self.stderr.write(error.message)
 
     def _first_operator(self) -> None:
         """A superuser with a random password, shown once, when nobody could sign in otherwise."""

@@ -159,15 +159,20 @@ function watchFields(editor, words) {
   const opened = area.value;
   box.hidden = false; // fields measure themselves as they are drawn
   new MutationObserver(() => translate(box, words)).observe(box, { childList: true, subtree: true, attributes: true });
-  window.reactJsonForm
-    .createForm({
-      containerId: box.id,
-      dataInputId: "metadata-sent",
-      schema: read("schema"),
-      data: read("data"),
-      errorMap: {},
-    })
-    .render();
+  try {
+    window.reactJsonForm
+      .createForm({
+        containerId: box.id,
+        dataInputId: "metadata-sent",
+        schema: read("schema"),
+        data: read("data"),
+        errorMap: {},
+      })
+      .render();
+  } catch (error) {
+    box.remove(); // the JSON text is there in any case
+    return console.error(error);
+  }
   part("shown").value = part("sent").value;
   const show = (fields) => {
     part("editor").value = fields ? "fields" : "";
@@ -227,8 +232,6 @@ function count(field) {
     counter.classList.toggle("over", used > limit);
     counter.hidden = used < limit / 2 && field.tagName === "INPUT";
     field.setAttribute("aria-invalid", String(used > limit));
-    if (used > limit) counter.setAttribute("role", "alert");
-    else counter.removeAttribute("role");
   };
   field.addEventListener("input", update);
   (field.closest(".flex-container") ?? field).after(counter);
