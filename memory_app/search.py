@@ -179,6 +179,20 @@ def prefetch(scope: Scope, message: str, turn: Turn | None = None) -> Prefetched
     return Prefetched(block, hits, (perf_counter() - start) * 1000, failure)
 
 
+def recent(scope: Scope) -> str:
+    """The memory context where there is no message yet: the newest memories the scope reads, as many as a turn takes.
+
+    "" when there are none, or when the agent's memory is off; a store that fails raises StoreUnavailable.
+    """
+    config = registry.config_for(scope.agent_name)
+    turn = own_turn(config)
+    if not turn.enabled:
+        return ""
+    query = PageQuery(agent_names=(scope.agent_name,), user_ids=scope.owners, size=turn.limit)
+    rows = registry.provider_of(config).page(query).rows
+    return memory_context([Hit(memory, 0.0, ()) for _backend, memory in rows], turn.characters)
+
+
 def _hits_in_time(config: MemoryConfig, scope: Scope, message: str, limit: int) -> Sequence[Hit]:
     options = SearchOptions(scope, limit=limit, seconds=settings.PREFETCH_SECONDS)
     return registry.provider_of(config).search(message[:MAX_MESSAGE], options)

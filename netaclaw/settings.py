@@ -126,5 +126,6 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {"mcp": {"level": "WARNING"}},  # it tells of every exchange's beginning and end
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
 }

@@ -4,9 +4,11 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from memory_app.mcp import http as mcp
 
 
 def health(request: HttpRequest) -> HttpResponse:
@@ -27,6 +29,7 @@ urlpatterns = [
     path("api/", include("memory_app.api.runtime")),
     path("agent/memory", RedirectView.as_view(pattern_name="admin:memory_app_memory_changelist", query_string=True)),
     path("i18n/", include("django.conf.urls.i18n")),
+    re_path(r"^mcp/?$", mcp.endpoint),
     path("healthz", health),
     path("", RedirectView.as_view(pattern_name="admin:index")),
 ]

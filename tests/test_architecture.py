@@ -42,10 +42,11 @@ ORDER = [
     ["memory_app.registry", "memory_app.history"],
     ["memory_app.answering"],
     ["memory_app.services", "memory_app.search", "memory_app.figures", "memory_app.moving", "memory_app.keys"],
-    ["memory_app.restoring", "memory_app.forgetting", "memory_app.misfits", "memory_app.tool_arguments"],
+    ["memory_app.restoring", "memory_app.forgetting", "memory_app.misfits"],
+    ["memory_app.tool_arguments"],
     ["memory_app.tools", "memory_app.merged", "memory_app.explanation"],
     ["memory_app.bulk", "memory_app.importing", "memory_app.filters", "memory_app.tool_shapes"],
-    ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],
+    ["memory_app.api", "memory_app.mcp", "memory_app.admin", "memory_app.checks", "memory_app.management"],
     ["memory_app.apps"],
 ]
 PURE = ["memory_app.analysis", "memory_app.highlighting", "memory_app.ranking", "memory_app.stopwords"]
@@ -100,6 +101,7 @@ def test_it_keeps_rest_framework_in_the_api():
 def test_it_keeps_requests_in_the_doors():
     doors = (
         "memory_app.api",
+        "memory_app.mcp",
         "agents_app.api",
         "memory_app.admin",
         "agents_app.admin",

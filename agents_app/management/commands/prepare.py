@@ -6,13 +6,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DEFAULT_DB_ALIAS, OperationalError
 from django.utils.translation import gettext as _
 
 from agents_app.models import Agent
-from memory_app import registry, services
+from memory_app import registry
 from memory_app.exceptions import StoreUnavailable
-from memory_app.models import named_databases
+from memory_app.management import tables
 
 OPERATOR = "admin"
 
@@ -26,23 +25,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self._migrate()
-        services.seed_types()
+        with tables.alone():
+            tables.make_tables()
         call_command("collectstatic", interactive=False, verbosity=0)
         self._upgrade_stores()
         self._first_operator()
         if not Agent.objects.exists() and self._wants_demo(options["demo"]):
             call_command("demo", stdout=self.stdout)
-
-    def _migrate(self) -> None:
-        """The main database first, then the named ones; a server that can't be reached is said in a sentence."""
-        for alias in (DEFAULT_DB_ALIAS, *named_databases()):
-            try:
-                call_command("migrate", database=alias, interactive=False, verbosity=0)
-            except OperationalError as error:
-                variable = "NETACLAW_DATABASE_URL" if alias == DEFAULT_DB_ALIAS else "NETACLAW_DATABASES"
-                message = _("The database of %(variable)s (%(alias)s) can't be used: %(error)s")
-                raise CommandError(message % {"variable": variable, "alias": alias, "error": error.args[-1]}) from None
 
     def _upgrade_stores(self) -> None:
         """Files that need an upgrade get it now: a page would say that they can't be read until it is done."""
