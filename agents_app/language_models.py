@@ -21,6 +21,7 @@ from openai import AsyncOpenAI
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
@@ -34,6 +35,7 @@ OPENAI_HOST = "api.openai.com"
 CREDENTIALS = ("authorization", "x-api-key", "openai-organization", "openai-project")
 CONNECT_SECONDS = 5.0
 RETRIES = 1
+SCHEMAS_AS_THEY_ARE = ModelProfile(json_schema_transformer=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +105,20 @@ async def opened(choice: Choice) -> AsyncIterator[Model]:
 
 
 def _anthropic(choice: Choice, options: dict[str, Any]) -> Model:
-    return AnthropicModel(choice.name, provider=AnthropicProvider(anthropic_client=AsyncAnthropic(**options)))
+    provider = AnthropicProvider(anthropic_client=AsyncAnthropic(**options))
+    return AnthropicModel(choice.name, provider=provider, profile=SCHEMAS_AS_THEY_ARE)
 
 
 def _openai(choice: Choice, options: dict[str, Any]) -> Model:
     """Others speak OpenAI's protocol without its latest refinements."""
     client = AsyncOpenAI(**options)
-    if urlsplit(choice.url).hostname == OPENAI_HOST:
-        return OpenAIChatModel(choice.name, provider=OpenAIProvider(openai_client=client))
-    return OpenAIChatModel(choice.name, provider=OpenAICompatibleProvider("compatible", openai_client=client))
+    is_openai = urlsplit(choice.url).hostname == OPENAI_HOST
+    provider = (
+        OpenAIProvider(openai_client=client)
+        if is_openai
+        else OpenAICompatibleProvider("compatible", openai_client=client)
+    )
+    return OpenAIChatModel(choice.name, provider=provider, profile=SCHEMAS_AS_THEY_ARE)
 
 
 async def _without_credentials(request: httpx2.Request) -> None:

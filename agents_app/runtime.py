@@ -5,7 +5,7 @@ A turn runs in the thread of its request; see stepping.py for how the model's ev
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_ai.toolsets.external import TOOL_SCHEMA_VALIDATOR
+from pydantic_core import SchemaValidator, core_schema
 
 from agents_app import conversation
 from agents_app.conversation import Answer, Session, Step, Usage
@@ -52,6 +52,9 @@ from memory_app.search import Prefetched
 
 CALLS_PER_STEP = 8
 PULSE_SECONDS = 1.0
+ARGUMENTS = SchemaValidator(
+    core_schema.no_info_after_validator_function(lambda value: {} if value is None else value, core_schema.any_schema())
+)
 logger = logging.getLogger(__name__)
 
 
@@ -156,7 +159,7 @@ class Turn:
         finally:
             self._slot.give_back()
 
-    def _turn(self) -> Iterator[TurnEvent | None]:
+    def _turn(self) -> Generator[TurnEvent | None, None, None]:
         prompt, recalled, offered = self._prepared()
         yield Recalled(recalled)
         try:
@@ -201,7 +204,7 @@ class Turn:
                 self._handle = events
                 yield events
 
-    def _tool(self, name: str, arguments: Mapping[str, Any]) -> str:
+    def _tool(self, name: str, arguments: Any) -> str:
         with acting_as(Door.CHAT, self.asking.scope.agent_name):
             return tools.dump(tools.run(name, self.asking.scope, arguments))
 
@@ -286,16 +289,14 @@ class MemoryTools(AbstractToolset[Any]):
         shown = ToolDefinition(
             name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters), strict=False
         )
-        return ToolsetTool(
-            toolset=self, tool_def=shown, max_retries=settings.CHAT_STEPS, args_validator=TOOL_SCHEMA_VALIDATOR
-        )
+        return ToolsetTool(toolset=self, tool_def=shown, max_retries=settings.CHAT_STEPS, args_validator=ARGUMENTS)
 
     async def call_tool(self, name: str, tool_args: Any, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         return await self.desk.ask((name, tool_args))
 
 
 def _settings_of_step(ctx: RunContext[Any]) -> ModelSettings:
-    """The last time the model is asked it must answer: the tools stay named, since some were called, but not for use."""
+    """The last time the model is asked it must answer: the tools stay named, as some were called, but not for use."""
     return ModelSettings(tool_choice="none") if ctx.run_step >= settings.CHAT_STEPS else ModelSettings()
 
 

@@ -70,8 +70,8 @@ def _each(
             waiting[name] = asyncio.ensure_future(sources[name]())
         await asyncio.wait(waiting.values(), timeout=pulse, return_when=asyncio.FIRST_COMPLETED)
         # An event comes first: a call is told before it is asked for.
-        name = next((name for name in ("event", "question") if waiting[name].done()), None)
-        return await waiting.pop(name) if name else None
+        done = [name for name in sources if waiting[name].done()]
+        return await waiting.pop(done[0]) if done else None
 
     try:
         while True:

@@ -45,11 +45,10 @@ class Asked:
     @property
     def said(self) -> list[tuple[str, str]]:
         """Role and text of every message that is no system message; a tool's call or result in brackets."""
-        parts = [
+        return [
             (m["role"], text) for m in self.body["messages"] if m["role"] not in ("system", "developer")
             for text in _texts(m)
         ]  # fmt: skip
-        return parts
 
     @property
     def last(self) -> tuple[str, str]:

@@ -67,6 +67,11 @@ def reply(agent: Agent, message: str, **more) -> dict:
     return response.json()["data"]
 
 
+def leave(response) -> None:
+    """What a server does when its client is gone; the test's own database connection stays open."""
+    response._iterator.close()
+
+
 def events_of(response) -> list[tuple[str, dict]]:
     assert response["Content-Type"].startswith("text/event-stream")
     blocks = b"".join(response.streaming_content).decode().split("\n\n")
@@ -240,9 +245,9 @@ def test_it_tells_a_model_that_is_not_there(agent, server):
 
 def test_it_ends_the_run_when_the_client_leaves(agent, server):
     server.replies(says("so", " far", stays_open=True))
-    stream = ask(agent, "hello", stream=True).streaming_content
-    assert b"so" in next(block for block in stream if b"delta" in block)
-    stream.close()
+    response = ask(agent, "hello", stream=True)
+    assert b"so" in next(block for block in response.streaming_content if b"delta" in block)
+    leave(response)
     assert server.left.wait(10)
     assert Message.objects.filter(role="assistant", content__startswith="so", error="cancelled").exists()
     assert slots.taken() == 0
@@ -463,10 +468,10 @@ def test_it_forgets_what_a_user_said(agent_one, server):
 
 def test_it_keeps_no_answer_for_a_user_forgotten_meanwhile(agent_one, server):
     server.script = lambda asked: says("so far", stays_open=True)
-    stream = ask(agent_one, "hello", stream=True).streaming_content
-    next(block for block in stream if b"delta" in block)
+    response = ask(agent_one, "hello", stream=True)
+    next(block for block in response.streaming_content if b"delta" in block)
     forgetting.forget("ann")
-    stream.close()
+    leave(response)
     assert Message.objects.count() == 0
 
 
