@@ -27,6 +27,12 @@ class UnknownType(InvalidInput):
     code = "unknown_type"
 
 
+class UnknownTool(InvalidInput):
+    """A tool that doesn't exist."""
+
+    code = "unknown_tool"
+
+
 class UnknownAgent(NetaclawError):
     """No agent of that name exists."""
 

@@ -10,16 +10,20 @@ import secrets
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from memory_app.contracts import MAX_USER_ID, clean_key, clean_text
+from memory_app.contracts import MAX_USER_ID, Scope, clean_key, clean_text
+from memory_app.exceptions import InvalidInput, Refused
 from memory_app.models import AgentKey, validated
 
 SIGN = "nck_"
 FORM = re.compile(r"nck_[A-Za-z0-9_-]{43}")
 SHOWN = 10
+USER_HEADER = "X-Netaclaw-User"
 USED_EVERY = timedelta(minutes=1)
 
 
@@ -69,6 +73,46 @@ def authenticate(text: str) -> AgentKey | None:
     if key is not None:
         _note_use(key)
     return key
+
+
+def refusal(text: str) -> str:
+    """Why `authenticate` knows nothing of a text: whoever holds a key may know that it has ended."""
+    rows = AgentKey.objects.select_related("agent")
+    key = rows.filter(digest=_digest(text)).first() if FORM.fullmatch(text) else None
+    if key is None:
+        return _("This is no key of this installation; send one as Authorization: Bearer nck_….")
+    if key.revoked:
+        return _("This key was revoked; ask an operator for another.")
+    if not key.is_good:
+        return _("This key has expired; ask an operator for another.")
+    return _("The agent of this key is switched off.")
+
+
+def scope_of(key: AgentKey, header: str) -> Scope:
+    """Whose memories a call with this key is about; `header` is the value of USER_HEADER, "" where there is none.
+
+    It is UTF-8, as it is or URL-encoded (a percent sign is always %25). Raises InvalidInput where nobody is named, and
+    Refused where a key of one user names another.
+    """
+    user = _named_user(header)
+    if key.user_id:
+        if user not in ("", key.user_id):
+            raise Refused(_("This key acts for one user only, and %(header)s names another.") % {"header": USER_HEADER})
+        return Scope(key.agent.name, key.user_id)
+    if not user:
+        message = _("Name the user in the header %(header)s, as in %(header)s: ann.")
+        raise InvalidInput(message % {"header": USER_HEADER})
+    return Scope(key.agent.name, user)
+
+
+def _named_user(header: str) -> str:
+    """A server hands a header over with a character for each byte."""
+    try:
+        name = unquote_to_bytes(header.strip().encode("latin-1")).decode()
+    except UnicodeError:
+        message = _("%(header)s must be UTF-8, URL-encoded where it is not ASCII, as in %(header)s: %%E5%%B0%%8F.")
+        raise InvalidInput(message % {"header": USER_HEADER}) from None
+    return clean_key(name, USER_HEADER, MAX_USER_ID, required=False)
 
 
 def _note_use(key: AgentKey) -> None:

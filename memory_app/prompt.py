@@ -7,6 +7,8 @@ own (line breaks become ⏎), and so can't pose as another memory, a heading or 
 import re
 from collections.abc import Iterable, Sequence
 
+import regex
+
 from memory_app.contracts import Hit
 from memory_app.models import BUILTIN_TYPES, TypeInfo
 
@@ -35,6 +37,8 @@ ANGLES = str.maketrans({"<": "&lt;", "＜": "&lt;", "﹤": "&lt;"})
 SHORTEST = 40
 TITLE = 120
 ELLIPSIS = "…"
+GRAPHEME = regex.compile(r"\X")
+LONGEST_GRAPHEME = 32
 
 
 def memory_context(hits: Sequence[Hit], characters: int) -> str:
@@ -98,8 +102,10 @@ def _item(head: str, text: str, longest: int) -> str:
 
 
 def _shortened(text: str, characters: int) -> str:
-    """Cut on a character border, and not inside an escape."""
-    cut = text[: characters - len(ELLIPSIS)]
+    """Cut between what readers take for characters (a family of emoji is one), and not inside an escape."""
+    end = characters - len(ELLIPSIS)
+    border = max((found.start() for found in GRAPHEME.finditer(text[: end + 1])), default=0)
+    cut = text[: border if end - border <= LONGEST_GRAPHEME else end]
     return re.sub(r"&(l|lt)?$", "", cut) + ELLIPSIS
 
 

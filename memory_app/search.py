@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory_app import registry
+from memory_app import missed, registry
 from memory_app.answering import SILENT_SECONDS, answering
 from memory_app.contracts import (
     AgentStatistics,
@@ -48,6 +48,9 @@ class Prefetched:
     hits: Sequence[Hit]
     milliseconds: float
     failure: str = ""
+
+
+NOTHING = Prefetched("", (), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +145,17 @@ def own_turn(config: MemoryConfig) -> Turn:
     return Turn(config.prefetch_limit, settings.PREFETCH_CHARACTERS, config.enabled)
 
 
+def turn_of(agent_name: str) -> Turn:
+    """`own_turn` of the agent of this name; raises UnknownAgent."""
+    return own_turn(registry.config_for(agent_name))
+
+
 def prefetch(scope: Scope, message: str, turn: Turn | None = None) -> Prefetched:
     """The memory context for a chat turn (first document, section 6), within NETACLAW_PREFETCH_SECONDS and _CHARACTERS;
     or for the turn that is given, to try other settings.
 
-    Never raises for a store or a database that fails or is slow: the failure is logged and told in the answer, and the
-    turn goes on.
+    Raises UnknownAgent, and nothing for whatever fails or is slow: that is logged, counted and told in the answer, and
+    the turn goes on.
     """
     start = perf_counter()
     hits: Sequence[Hit] = ()
@@ -161,6 +169,11 @@ def prefetch(scope: Scope, message: str, turn: Turn | None = None) -> Prefetched
     except NetaclawError as error:
         failure = error.message
         logger.warning("Prefetch for agent %s failed: %s", scope.agent_name, error)
+    except Exception:
+        failure = _("Something went wrong on the server; nothing was changed. Its log has the details.")
+        logger.exception("Prefetch for agent %s failed", scope.agent_name)
+    if failure:
+        missed.note(scope.agent_name, failure)
     block = memory_context(hits, turn.characters) if turn else ""
     return Prefetched(block, hits, (perf_counter() - start) * 1000, failure)
 

@@ -5,27 +5,43 @@ arguments are ignored. `run` always returns a JSON-ready object; a refusal is {"
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from memory_app import registry, search, services
-from memory_app.acting import Door, acting_as
-from memory_app.contracts import SHARED, MemoryChanges, MemoryDraft, MemoryEntry, Scope, clean_text
-from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, Refused
+from memory_app.acting import Door, acting_as, actor
+from memory_app.contracts import SHARED, MemoryChanges, MemoryDraft, MemoryEntry, Scope
+from memory_app.exceptions import InvalidInput, MemoryNotFound, NetaclawError, Refused, UnknownTool
 from memory_app.models import MemoryType
+from memory_app.tool_arguments import (
+    CREATE,
+    DELETE,
+    METADATA,
+    RECALL,
+    UPDATE,
+    Arguments,
+    id_of,
+    is_given,
+    json_object,
+    text_of,
+    type_key,
+    whole_number,
+)
 
-Arguments = Mapping[str, Any]
 Result = dict[str, Any]
 NAME_FROM_CONTENT = 60
-EXAMPLE = '{"action": "create", "type": "user", "name": "Tea", "content": "Drinks green tea in the morning."}'
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as models see it; `parameters` is a plain JSON Schema (no unions, no references)."""
+    """A tool as models see it; `parameters` is a plain JSON Schema (no unions, no references).
+
+    `idempotent` says that the same call once more changes nothing further; `example` is the arguments of a right call.
+    """
 
     name: str
     label: str
@@ -34,22 +50,43 @@ class Tool:
     function: Callable[[Scope, Arguments], Result]
     read_only: bool
     destructive: bool = False
+    idempotent: bool = True
+    example: str = "{}"
 
 
-def run(name: str, scope: Scope, arguments: Arguments | str | None) -> Result:
-    """Runs a tool for the scope of its door; never raises for what a model sent or a store did."""
+def run(name: str, scope: Scope, arguments: Arguments | str | None, *, read_only: bool = False) -> Result:
+    """Runs a tool for the scope of its door; never raises for what a model sent or a store did.
+
+    A `read_only` caller is refused the tools that write.
+    """
     try:
-        tool = TOOLS.get(name) if isinstance(name, str) else None
-        if tool is None:
-            raise InvalidInput(
-                _("There is no tool %(name)s; use one of: %(known)s.") % {"name": name, "known": ", ".join(TOOLS)}
-            )
+        tool = _named(name)
+        if read_only and not tool.read_only:
+            raise Refused(_("This access is read-only: %(name)s is not for it.") % {"name": name})
         if not registry.config_for(scope.agent_name).enabled:
             raise Refused(_("This agent's memory is switched off."))
-        with acting_as(Door.TOOL, scope.agent_name):
-            return tool.function(scope, _object(arguments, "arguments", EXAMPLE))
+        with _acting(scope):
+            return tool.function(scope, json_object(arguments, "arguments", tool.example))
     except NetaclawError as error:
         return {"error": error.code, "message": error.message}
+
+
+def offered(*, read_only: bool = False) -> Sequence[Tool]:
+    """The tools that a caller may run."""
+    return [tool for tool in TOOLS.values() if tool.read_only or not read_only]
+
+
+def _named(name: str) -> Tool:
+    tool = TOOLS.get(name) if isinstance(name, str) else None
+    if tool is None:
+        known = {"name": str(name)[:100], "known": ", ".join(TOOLS)}
+        raise UnknownTool(_("There is no tool %(name)s; use one of: %(known)s.") % known)
+    return tool
+
+
+def _acting(scope: Scope) -> AbstractContextManager[None]:
+    """The agent itself acts, unless the door has said who does."""
+    return acting_as(Door.TOOL, scope.agent_name) if actor().door is Door.SYSTEM else nullcontext()
 
 
 def dump(result: Result) -> str:
@@ -61,26 +98,26 @@ def memory_save(scope: Scope, arguments: Arguments) -> Result:
     """Creates, updates or deletes one of the user's own memories; tells honestly which of these happened."""
     if scope.user_id == SHARED:
         raise Refused(_("This conversation names no user, so nothing can be saved for one."))
-    action = _text(arguments, "action") or "create"
+    action = text_of(arguments, "action").lower() or ("" if is_given(arguments, "id") else "create")
     actions = {"create": _create, "update": _update, "delete": _delete}
     if action not in actions:
         message = _("action must be create, update or delete, as in %(example)s.")
-        raise InvalidInput(message % {"example": EXAMPLE})
+        raise InvalidInput(message % {"example": CREATE})
     return actions[action](scope, arguments)
 
 
 def _create(scope: Scope, arguments: Arguments) -> Result:
-    content = _text(arguments, "content") or _text(arguments, "description")
+    content = text_of(arguments, "content") or text_of(arguments, "description")
     if not content:
-        raise InvalidInput(_("content is missing, as in %(example)s.") % {"example": EXAMPLE})
+        raise InvalidInput(_("content is missing, as in %(example)s.") % {"example": CREATE})
     draft = MemoryDraft(
         agent_name=scope.agent_name,
         user_id=scope.user_id,
-        type=_text(arguments, "type") or "user",
-        name=_text(arguments, "name") or title_of(content),
+        type=type_key(arguments) or "user",
+        name=text_of(arguments, "name") or title_of(content),
         content=content,
-        description=_text(arguments, "description"),
-        metadata=_object(arguments.get("metadata"), "metadata", '{"source": "chat"}'),
+        description=text_of(arguments, "description"),
+        metadata=json_object(arguments.get("metadata"), "metadata", METADATA),
     )
     result = services.save(draft)
     return {"outcome": result.outcome.value, **_reference(result.memory)}
@@ -88,22 +125,21 @@ def _create(scope: Scope, arguments: Arguments) -> Result:
 
 def _update(scope: Scope, arguments: Arguments) -> Result:
     given: dict[str, Any] = {
-        name: text for name in ("name", "content", "description", "type") if (text := _text(arguments, name))
+        name: text for name in ("name", "content", "description") if (text := text_of(arguments, name))
     }
-    if arguments.get("metadata") is not None:
-        given["metadata"] = _object(arguments["metadata"], "metadata", '{"source": "chat"}')
-    memory = services.update(scope, _id(arguments), MemoryChanges(**given) if given else _nothing_to_change())
+    given |= {"type": key} if (key := type_key(arguments)) else {}
+    if is_given(arguments, "metadata"):
+        given["metadata"] = json_object(arguments["metadata"], "metadata", METADATA)
+    memory_id = id_of(arguments, UPDATE)
+    if not given:
+        message = _("Nothing to change: give the id and the new text, as in %(example)s.")
+        raise InvalidInput(message % {"example": UPDATE})
+    memory = services.update(scope, memory_id, MemoryChanges(**given))
     return {"outcome": "updated", **_reference(memory)}
 
 
-def _nothing_to_change() -> MemoryChanges:
-    raise InvalidInput(
-        _('Nothing to change: give the id and the new text, as in {"action": "update", "id": 12, "content": "…"}.')
-    )
-
-
 def _delete(scope: Scope, arguments: Arguments) -> Result:
-    memory_id = _id(arguments)
+    memory_id = id_of(arguments, DELETE)
     if not services.delete(scope, [memory_id]):
         _explain_undeleted(scope, memory_id)
     return {"outcome": "deleted", "id": memory_id}
@@ -117,13 +153,13 @@ def _explain_undeleted(scope: Scope, memory_id: int) -> None:
 
 def memory_recall(scope: Scope, arguments: Arguments) -> Result:
     """The memories for a query, best first, or the one of an id."""
-    if arguments.get("id") not in (None, ""):
-        memory = search.get(scope, _id(arguments))
+    if is_given(arguments, "id"):
+        memory = search.get(scope, id_of(arguments, '{"id": 12}'))
         return {"memories": [_shown(memory)] if memory else []}
-    if not isinstance(arguments.get("query"), str):
-        raise InvalidInput(_('query is missing, as in {"query": "favourite tea", "limit": 5}.'))
-    limit = _number(arguments, "limit", default=5)
-    hits = search.recall(scope, _text(arguments, "query"), _text(arguments, "type"), limit)
+    if arguments.get("query") is None:
+        raise InvalidInput(_("query is missing, as in %(example)s.") % {"example": RECALL})
+    limit = whole_number(arguments, "limit", default=5)
+    hits = search.recall(scope, text_of(arguments, "query"), type_key(arguments), limit)
     return {"memories": [_shown(hit.memory) for hit in hits]}
 
 
@@ -158,53 +194,6 @@ def _shown(memory: MemoryEntry) -> Result:
     return shown | {name: value for name, value in optional.items() if value}
 
 
-def _text(arguments: Arguments, name: str) -> str:
-    value = arguments.get(name)
-    if value is None:
-        return ""
-    if isinstance(value, bool | int | float):
-        value = str(value)
-    return clean_text(value, name, limit=10**6).strip()
-
-
-def _id(arguments: Arguments) -> int:
-    if arguments.get("id") in (None, ""):
-        raise InvalidInput(
-            _('id is missing: give the id that memory_recall showed, as in {"action": "delete", "id": 12}.')
-        )
-    return _number(arguments, "id")
-
-
-def _number(arguments: Arguments, name: str, default: int | None = None) -> int:
-    """Models send 5, 5.0 and "5"; all mean five."""
-    value = arguments.get(name)
-    if value in (None, "") and default is not None:
-        return default
-    try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
-    except (ValueError, OverflowError):
-        number = None
-    if number is None or not number.is_integer() or not 0 < number < 2**53:
-        raise InvalidInput(_("%(field)s must be a whole number from 1 on, such as 5.") % {"field": name})
-    return int(number)
-
-
-def _object(value: Any, name: str, example: str) -> Mapping[str, Any]:
-    """An object, also when it comes as JSON text; None is an empty one."""
-    if isinstance(value, str) and value.strip():
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = False
-    if value in (None, ""):
-        return {}
-    if not isinstance(value, Mapping):
-        raise InvalidInput(
-            _("%(field)s must be a JSON object, as in %(example)s.") % {"field": name, "example": example}
-        )
-    return value
-
-
 def _schema(required: tuple[str, ...] = (), **properties: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
@@ -234,6 +223,7 @@ TOOLS: Mapping[str, Tool] = {
             function=memory_save,
             read_only=False,
             destructive=True,
+            example=CREATE,
         ),
         Tool(
             name="memory_recall",
@@ -247,6 +237,7 @@ TOOLS: Mapping[str, Tool] = {
             ),
             function=memory_recall,
             read_only=True,
+            example=RECALL,
         ),
         Tool(
             name="memory_list_types",

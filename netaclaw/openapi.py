@@ -1,6 +1,6 @@
 """The API's OpenAPI document: the envelope around every answer, and the shapes of what is in it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_view
@@ -99,6 +99,12 @@ TOKENS = obj(
     "expire token refreshExpire refreshToken", expire=NUMBER, token=TEXT, refreshExpire=NUMBER, refreshToken=TEXT
 )
 IDS = {"oneOf": [many(ID), ID, {"type": "string", "pattern": "^[1-9][0-9]{0,9}(,[1-9][0-9]{0,9})*$"}]}
+REFUSAL = obj(
+    "error message",
+    error={"type": "string", "description": "A code for programs, such as invalid, not_found or refused."},
+    message={"type": "string", "description": "A sentence for people, in the language of Accept-Language."},
+)
+REFUSALS = (400, 401, 403, 404, 409, 422, 429, 503)
 FAILURE = obj(
     "code message",
     code={"type": "integer", "description": "1001: refused or failed; 1002: invalid; 404: no such address."},
@@ -145,4 +151,24 @@ def described(
         ],
         examples=examples,
         auth=[] if open_to_all else None,
+    )
+
+
+def plain(
+    *,
+    answer: Schema,
+    body: Schema | None = None,
+    parameters: Sequence[OpenApiParameter] = (),
+    requests: Mapping[str, Any] | None = None,
+    example: Any = None,
+) -> Callable[[Any], Any]:
+    """Says what a call without an envelope takes (a JSON `body`, with examples of it) and answers."""
+    examples = [OpenApiExample(name, value=value, request_only=True) for name, value in (requests or {}).items()]
+    examples.append(OpenApiExample("Answer", value=example, response_only=True, status_codes=["200"]))
+    return extend_schema(
+        request={"application/json": body} if body else None,
+        responses={200: answer} | dict.fromkeys(REFUSALS, REFUSAL),
+        parameters=list(parameters),
+        examples=examples,
+        tags=["agents"],
     )

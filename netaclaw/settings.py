@@ -115,7 +115,8 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "NetaClaw Memory",
-    "DESCRIPTION": "Long-term memory for LLM agents. Every business answer is HTTP 200 in the Cool Admin envelope.",
+    "DESCRIPTION": "Long-term memory for LLM agents. For agents' runtimes there is plain HTTP under /api/, with an"
+    " agent's key; for front ends the Cool Admin format under /admin/, every business answer HTTP 200 in an envelope.",
     "VERSION": "0.1.0",
     "SCHEMA_PATH_PREFIX": "/admin/(?:netaclaw|base|dict)",
     "OAS_VERSION": "3.1.0",

@@ -21,8 +21,10 @@ def health(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("", include("netaclaw.api")),
     path("admin/", admin.site.urls),
+    path("api/", include("memory_app.api.agent_calls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema")),
+    path("api/", include("memory_app.api.runtime")),
     path("agent/memory", RedirectView.as_view(pattern_name="admin:memory_app_memory_changelist", query_string=True)),
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health),

@@ -1,5 +1,6 @@
 """Agents' keys: made and shown once, revoked, tested when a program calls."""
 
+import shlex
 from datetime import timedelta
 
 import pytest
@@ -130,6 +131,17 @@ def test_it_shows_a_key_once_and_in_no_other_place(console, agent):
     log = " ".join(entry.object_repr + entry.change_message for entry in LogEntry.objects.all())
     later = "".join(console.get(path).content.decode() for path in (page_of(agent), KEYS, f"{KEYS}1/change/"))
     assert text not in kept + log + later + str(response.headers)
+
+
+@pytest.mark.parametrize("user", ["", "ann"])
+def test_it_shows_a_call_that_works(console, agent, user):
+    secret = made(console, agent, user_id=user).context["secret"]
+    curl, url, *rest, data = shlex.split(secret.example.replace("$KEY", secret.text))
+    headers = dict(word.split(": ") for word in rest if ": " in word)
+    assert (curl, url, rest[-1]) == ("curl", "http://testserver/api/tools/memory_recall", "-d")
+    assert (keys.USER_HEADER in headers) is not bool(user)
+    answer = Client().post(url, data, content_type="application/x-www-form-urlencoded", headers=headers)
+    assert (answer.status_code, answer.json()) == (200, {"memories": []})
 
 
 def test_it_says_why_a_key_is_not_made(console, agent):

@@ -22,6 +22,7 @@ ORDER = [
         "memory_app.metadata_schema",
         "memory_app.metadata_form",
         "memory_app.stretches",
+        "memory_app.missed",
     ],
     ["memory_app.days", "memory_app.metadata_changes"],
     ["memory_app.models"],
@@ -42,8 +43,9 @@ ORDER = [
     ["memory_app.answering"],
     ["memory_app.services", "memory_app.search", "memory_app.figures", "memory_app.moving", "memory_app.keys"],
     ["memory_app.restoring", "memory_app.forgetting", "memory_app.misfits"],
+    ["memory_app.tool_arguments"],
     ["memory_app.tools", "memory_app.merged", "memory_app.explanation"],
-    ["memory_app.bulk", "memory_app.importing", "memory_app.filters"],
+    ["memory_app.bulk", "memory_app.importing", "memory_app.filters", "memory_app.tool_shapes"],
     ["memory_app.api", "memory_app.admin", "memory_app.checks", "memory_app.management"],
     ["memory_app.apps"],
 ]

@@ -64,7 +64,7 @@ def reply(agent: Agent, message: str, **more) -> dict:
         agent, message, key=more.pop("key", "") or key_of(agent, name=f"key {Message.objects.count()}"), **more
     )
     assert response.status_code == 200, response.content.decode()
-    return response.json()["data"]
+    return response.json()
 
 
 def leave(response) -> None:
@@ -143,7 +143,7 @@ def test_it_streams_a_turn_as_it_happens(agent, server):
 def test_it_shows_operators_the_block(agent_one, server, call):
     services.save(draft("drinks green tea"))
     answer = call.client.post(CHAT, {"agentName": "helper", "userId": "ann", "message": "tea?"}, format="json").json()
-    assert answer["data"]["memory"]["block"] in server.asked[0].system
+    assert answer["memory"]["block"] in server.asked[0].system
 
 
 def test_it_stops_a_model_that_only_calls_tools(agent, server, settings):
@@ -151,7 +151,7 @@ def test_it_stops_a_model_that_only_calls_tools(agent, server, settings):
     server.replies(calls("memory_stats"))
     response = ask(agent, "count for ever")
     assert response.status_code == 502
-    assert response.json()["data"]["reason"] == "too_many_steps"
+    assert response.json()["error"] == "too_many_steps"
     assert len(server.asked) == 3
     choice = server.asked[-1].body["tool_choice"]
     assert choice in ("none", {"type": "none"})
@@ -159,7 +159,7 @@ def test_it_stops_a_model_that_only_calls_tools(agent, server, settings):
 
 def test_it_stops_a_model_that_calls_a_hundred_tools_at_once(agent, server):
     server.replies(Reply(calls=(("memory_stats", {}),) * 100))
-    assert ask(agent, "count").json()["data"]["reason"] == "too_many_steps"
+    assert ask(agent, "count").json()["error"] == "too_many_steps"
 
 
 @pytest.mark.parametrize("sent", ['{"query": "tea', "[]", '"tea"', "null", '{"limit": "many"}'])
@@ -190,7 +190,7 @@ def test_it_tells_a_failing_model_in_one_sentence(agent, server, status, reason)
     server.replies(Reply(text=("secret word of the provider",), status=status))
     response = ask(agent, "hello", sessionId="s1")
     body = response.json()
-    assert (response.status_code, body["data"]["reason"]) == (502, reason)
+    assert (response.status_code, body["error"]) == (502, reason)
     assert "secret word" not in response.content.decode()
     assert body["message"].count(". ") == 0
     assert [m.content for m in Message.objects.filter(session_id="s1", role="user")] == ["hello"]
@@ -199,7 +199,7 @@ def test_it_tells_a_failing_model_in_one_sentence(agent, server, status, reason)
 def test_it_shows_operators_the_providers_own_word(agent_one, server, call):
     server.replies(Reply(text=("no such model here",), status=404))
     answer = call.client.post(CHAT, {"agentName": "helper", "userId": "ann", "message": "hi"}, format="json").json()
-    assert "no such model here" in answer["data"]["detail"]
+    assert "no such model here" in answer["detail"]
 
 
 def test_it_tries_a_model_again_that_failed_once(agent, server):
@@ -218,29 +218,29 @@ def test_it_gives_a_silent_model_up(agent, server, settings):
     settings.MODEL_SECONDS = 0.2
     server.replies(says("late", wait=1.0))
     response = ask(agent, "hello")
-    assert (response.status_code, response.json()["data"]["reason"]) == (504, "model_timeout")
+    assert (response.status_code, response.json()["error"]) == (504, "model_timeout")
 
 
 def test_it_ends_a_turn_that_takes_too_long(agent, server, settings):
     settings.CHAT_SECONDS = 0.5
     server.replies(says("so far", stays_open=True))
     response = ask(agent, "hello")
-    assert (response.status_code, response.json()["data"]["reason"]) == (504, "turn_timeout")
-    assert response.json()["data"]["reply"] == "so far"
+    assert (response.status_code, response.json()["error"]) == (504, "turn_timeout")
+    assert response.json()["reply"] == "so far"
 
 
 def test_it_keeps_what_a_model_said_before_it_broke_off(agent, server):
     server.replies(says("so far", broken=True))
     response = ask(agent, "hello", stream=True)
     name, data = events_of(response)[-1]
-    assert (name, data["reason"]) == ("error", "model_unreachable")
+    assert (name, data["error"]) == ("error", "model_unreachable")
     assert Message.objects.filter(content="so far", error="model_unreachable").exists()
 
 
 def test_it_tells_a_model_that_is_not_there(agent, server):
     server.shutdown()
     server.server_close()
-    assert ask(agent, "hello").json()["data"]["reason"] == "model_unreachable"
+    assert ask(agent, "hello").json()["error"] == "model_unreachable"
 
 
 def test_it_ends_the_run_when_the_client_leaves(agent, server):
@@ -321,7 +321,7 @@ def test_it_sends_no_system_message_without_any_text(agent, server):
 def test_it_refuses_a_disabled_agent(agent_one, call):
     update_agent(agent_one, enabled=False)
     response = call.client.post(CHAT, {"agentName": "helper", "userId": "ann", "message": "hi"}, format="json")
-    assert (response.status_code, response.json()["data"]["reason"]) == (409, "agent_disabled")
+    assert (response.status_code, response.json()["error"]) == (409, "agent_disabled")
 
 
 @pytest.mark.parametrize("header", ["", "Bearer nck_" + "x" * 43, "Bearer nonsense", "nck_"])
@@ -377,7 +377,7 @@ BAD = [
 @pytest.mark.parametrize("body", BAD)
 def test_it_refuses_bad_requests_and_asks_no_model(agent_one, server, body):
     response = ask(agent_one, **({"message": ""} | body))
-    assert (response.status_code, response.json()["code"]) == (400, 1002)
+    assert (response.status_code, response.json()["error"]) == (422, "invalid")
     assert (server.asked, Message.objects.count()) == ([], 0)
 
 
@@ -385,7 +385,7 @@ def test_it_refuses_one_chat_too_many_and_says_when_to_come_back(agent_one, serv
     settings.CHATS = 1
     place, key = slots.Slot(), key_of(agent_one)
     response = ask(agent_one, "hi", key=key)
-    assert (response.status_code, response.json()["data"]["reason"]) == (503, "busy")
+    assert (response.status_code, response.json()["error"]) == (503, "busy")
     assert response["Retry-After"] == "5"
     place.give_back()
     place.give_back()
@@ -431,7 +431,7 @@ def test_it_follows_no_model_elsewhere(agent, server):
 @pytest.mark.parametrize("fields", [{"provider": "acme", "model": "m"}, {"provider": "openai"}, {}])
 def test_it_says_what_a_model_lacks(server, db, fields):
     response = ask(create_agent("helper", **fields), "hi")
-    assert (response.status_code, response.json()["data"]["reason"]) == (409, "model_unconfigured")
+    assert (response.status_code, response.json()["error"]) == (409, "model_unconfigured")
 
 
 def test_it_asks_the_installations_model_for_agents_that_name_none(server, db, settings):

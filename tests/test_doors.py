@@ -2,16 +2,20 @@
 
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from agents_app import demo
 from agents_app.models import Agent
 from agents_app.services import create_agent, delete_agent
-from memory_app import search, services, tools
+from memory_app import missed, search, services, tool_shapes, tools
+from memory_app.acting import Door, acting_as
 from memory_app.contracts import MemoryChanges, PageQuery, Scope
-from memory_app.exceptions import Refused, StoreUnavailable, UnknownAgent, UnknownType
-from memory_app.models import MemoryConfig, MemoryType
+from memory_app.exceptions import InvalidInput, Refused, StoreUnavailable, UnknownAgent, UnknownType
+from memory_app.models import MemoryChange, MemoryConfig, MemoryType
 from memory_app.providers.pool import POOL
 from tests.conftest import draft
 
@@ -136,7 +140,11 @@ def test_it_understands_numbers_as_models_send_them(ann, limit):
         ("memory_save", "[" * 100_000),
         ("memory_recall", {}),
         ("memory_recall", {"query": "x", "limit": "many"}),
-        ("memory_erase", {}),
+        ("memory_save", {"id": 12, "content": "x"}),
+        ("memory_save", {"action": "delete", "id": 0}),
+        ("memory_save", ["create"]),
+        ("memory_recall", {"query": ["tea"]}),
+        ("memory_recall", {"query": "x", "limit": 0}),
     ],
 )
 def test_it_refuses_bad_arguments_with_a_sentence(ann, name, arguments):
@@ -152,14 +160,76 @@ def test_it_cleans_nul_and_half_emoji(ann):
     assert (memory.content, memory.metadata) == ("ab tea \ufffd time", {"k": "\ufffd"})
 
 
-@pytest.mark.parametrize("type", ["Preference", "USER", "偏好", "user\nx"])
+@pytest.mark.parametrize("name", ["memory_erase", "", None, "Memory_save", "花" * 1000])
+def test_it_names_the_tools_that_there_are(ann, name):
+    result = tools.run(name, ann, {})
+    assert result["error"] == "unknown_tool"
+    assert "memory_save, memory_recall" in result["message"]
+    assert len(result["message"]) < 300
+
+
+@pytest.mark.parametrize("type", ["Preference", "偏好", "user\nx", "users"])
 def test_it_refuses_unknown_types_and_names_the_known(ann, type):
-    result = call("memory_save", ann, content="x", type=type)
-    assert result["error"] in ("unknown_type", "invalid")
+    for tool, arguments in (("memory_save", {"content": "x"}), ("memory_recall", {"query": "x"})):
+        result = call(tool, ann, type=type, **arguments)
+        assert result["error"] == "unknown_type"
+        assert "user, project, feedback, reference" in result["message"]
 
 
-def test_it_trims_a_type(ann):
-    assert call("memory_save", ann, content="x", type=" project ")["type"] == "project"
+@pytest.mark.parametrize("type", [" project ", "PROJECT", "Project", "ｐｒｏｊｅｃｔ", "项目知识"])
+def test_it_takes_a_type_in_any_spelling_of_its_key_or_its_label(ann, type):
+    assert call("memory_save", ann, content="tea", type=type)["type"] == "project"
+    assert len(call("memory_recall", ann, query="tea", type=type)["memories"]) == 1
+    assert call("memory_stats", ann) == {"total": 1, "byType": {"project": 1}}
+
+
+def test_it_guesses_no_type_where_two_are_alike(ann):
+    MemoryType.objects.create(key="User", name="Another")
+    assert call("memory_save", ann, content="a", type="User")["type"] == "User"
+    assert call("memory_save", ann, content="b", type="user")["type"] == "user"
+    assert call("memory_save", ann, content="c", type="USER")["error"] == "unknown_type"
+
+
+@pytest.mark.parametrize("nothing", [None, "", " "])
+def test_it_leaves_alone_what_an_update_names_without_a_value(ann, nothing):
+    made = call("memory_save", ann, content="green", name="Tea", type="project", metadata={"a": 1})
+    rest = dict.fromkeys(("name", "description", "type", "metadata"), nothing)
+    call("memory_save", ann, action="UPDATE", id=made["id"], content="black", **rest)
+    shown = call("memory_recall", ann, id=str(made["id"]))["memories"][0]
+    assert (shown["content"], shown["name"], shown["type"], shown["metadata"]) == ("black", "Tea", "project", {"a": 1})
+
+
+@pytest.mark.parametrize("nothing", [0, "0", "", None])
+def test_it_searches_when_the_id_is_filled_in_with_nothing(ann, nothing):
+    services.save(draft("drinks tea in 2024"))
+    assert len(call("memory_recall", ann, query="tea", id=nothing, limit="")["memories"]) == 1
+    assert len(call("memory_recall", ann, query=2024)["memories"]) == 1
+
+
+@pytest.mark.parametrize("name", [tool.name for tool in tools.offered() if not tool.read_only])
+def test_it_refuses_a_reader_the_tools_that_write(ann, name):
+    result = tools.run(name, ann, {"action": "create", "content": "x"}, read_only=True)
+    assert (result["error"], name in result["message"]) == ("refused", True)
+    assert search.page(PageQuery()).total == 0
+
+
+def test_it_lets_a_reader_read(ann, secret):
+    assert [tool.name for tool in tools.offered(read_only=True)] == [
+        "memory_recall",
+        "memory_list_types",
+        "memory_stats",
+    ]
+    assert tools.run("memory_recall", ann, {"query": "heron"}, read_only=True)["memories"][0]["id"] == secret.id
+
+
+def test_it_says_who_acts_unless_its_door_did(ann):
+    call("memory_save", ann, content="by itself")
+    with acting_as(Door.MCP, "desk"):
+        call("memory_save", ann, content="by a key")
+    assert list(MemoryChange.objects.order_by("id").values_list("door", "actor")) == [
+        ("tool", "helper"),
+        ("mcp", "desk"),
+    ]
 
 
 def test_it_falls_back_to_the_builtin_types_when_the_table_cannot_be_read(monkeypatch, ann):
@@ -184,12 +254,42 @@ def test_it_dumps_readable_json(ann):
     assert json.loads(text)["outcome"] == "created"
 
 
+def schemas_in(value):
+    """Every schema in a schema, itself included."""
+    yield value
+    for inner in (*value.get("properties", {}).values(), *([value["items"]] if "items" in value else [])):
+        yield from schemas_in(inner)
+
+
 def test_it_offers_plain_schemas():
     for tool in tools.TOOLS.values():
-        text = json.dumps(tool.parameters)
         assert tool.parameters["type"] == "object"
-        assert not any(word in text for word in ("anyOf", "oneOf", "$ref"))
+        assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])
         assert {"user_id", "userId", "agent_name"} & set(tool.parameters["properties"]) == set()
+        for schema in schemas_in(tool.parameters):
+            assert isinstance(schema["type"], str)
+            assert set(schema) <= {"type", "properties", "required", "description", "enum", "default", "items"}
+            assert ("items" in schema) == (schema["type"] == "array")
+
+
+def test_it_shows_every_tool_in_every_shape_alike():
+    openai, anthropic, mcp = (tool_shapes.shaped(shape) for shape in ("openai", "anthropic", "mcp"))
+    for tool, one, two, three in zip(tools.TOOLS.values(), openai, anthropic, mcp, strict=True):
+        assert one == {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        assert two == {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        assert (three["name"], three["title"], three["inputSchema"]) == (tool.name, tool.label, tool.parameters)
+        hints = three["annotations"]
+        assert (hints["readOnlyHint"], hints["destructiveHint"]) == (tool.read_only, not tool.read_only)
+    with pytest.raises(InvalidInput, match="openai, anthropic, mcp"):
+        tool_shapes.shaped("gemini")
+
+
+def test_it_shows_a_right_call_of_every_tool(ann):
+    for tool in tools.TOOLS.values():
+        assert "error" not in tools.run(tool.name, ann, tool.example)
 
 
 def test_it_says_that_saving_failed(file_agent, data_dir, monkeypatch):
@@ -232,6 +332,7 @@ def test_it_lets_the_turn_go_on_when_a_store_fails(file_agent, data_dir, caplog)
     assert (found.block, len(found.hits)) == ("", 0)
     assert found.failure
     assert "Prefetch for agent helper failed" in caplog.text
+    assert (missed.missed().today, missed.missed().last.agent_name) == (1, "helper")
     with pytest.raises(StoreUnavailable):
         search.recall(ann, "tea")
 
@@ -241,6 +342,44 @@ def test_it_lets_the_turn_go_on_when_a_store_is_slow(file_agent, settings):
     services.save_many([draft(f"whale {n}" + " x" * 200) for n in range(1_500)])
     settings.PREFETCH_SECONDS = 1e-9
     assert search.prefetch(ann, "whale").failure
+
+
+def test_it_lets_the_turn_go_on_whatever_happens(ann, monkeypatch, caplog):
+    monkeypatch.setattr("memory_app.search.registry.provider_of", None)
+    found = search.prefetch(ann, "tea")
+    assert (found.block, "NoneType" in found.failure, "NoneType" in caplog.text) == ("", False, True)
+
+
+def test_it_searches_for_the_beginning_of_a_long_message(ann, secret):
+    assert search.prefetch(ann, "heron " + "words " * 100_000).hits
+    assert not search.prefetch(ann, "words " * 100_000 + "heron").hits
+
+
+def test_it_counts_failures_of_several_threads(data_dir):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: missed.note("helper", f"reason {number}"), range(200)))
+    found = missed.missed()
+    assert (found.today, found.week, found.last.reason[:6]) == (200, 200, "reason")
+    assert len(list((data_dir / missed.FOLDER).iterdir())) == 2
+
+
+def test_it_counts_a_week_and_forgets_after_a_month(data_dir):
+    missed.note("helper", "x")
+    today = timezone.localdate()
+    for days, number in ((0, 0), (6, 5), (7, 9), (31, 3)):
+        (data_dir / missed.FOLDER / (today - timedelta(days=days)).isoformat()).write_bytes(b"." * number)
+    assert (missed.missed().today, missed.missed().week) == (0, 5)
+    (data_dir / missed.FOLDER / today.isoformat()).unlink()
+    missed.note("helper", "花生")
+    assert (missed.missed().week, missed.missed().last.reason) == (6, "花生")
+    assert not (data_dir / missed.FOLDER / (today - timedelta(days=31)).isoformat()).exists()
+
+
+def test_it_goes_on_when_a_failure_cannot_be_counted(data_dir, caplog):
+    (data_dir / missed.FOLDER).write_text("a file in the way")
+    missed.note("helper", "x")
+    assert "could not be counted" in caplog.text
+    assert missed.missed() == missed.Missed(0, 0, None)
 
 
 # pages over stores

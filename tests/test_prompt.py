@@ -102,3 +102,20 @@ def test_it_never_cuts_inside_an_escape():
     for budget in range(500, 560):
         block = memory_context([hit("<" * 1_000)], budget)
         assert block.replace("&lt;", "").count("&") == 0
+
+
+FAMILY, FLAG, ACCENT = "👨‍👩‍👧‍👦", "🇨🇳", "e\u0301"
+
+
+@pytest.mark.parametrize("character", [FAMILY, FLAG, ACCENT, "👍🏽", "각", "🍣"])
+def test_it_never_cuts_inside_what_readers_take_for_a_character(character):
+    for budget in range(500, 540):
+        block = memory_context([hit(character * 1_000)], budget)
+        text = block.splitlines()[-2].removesuffix("…")
+        assert text == character * (len(text) // len(character))
+        assert budget - len(character) <= len(block) <= budget
+
+
+def test_it_cuts_a_character_without_an_end_all_the_same():
+    block = memory_context([hit("a" + "\u0301" * 5_000)], 500)
+    assert len(block) == 500

@@ -4,6 +4,7 @@ from django.db import connection
 from django.test import Client
 
 from agents_app.services import create_agent
+from memory_app import missed
 from memory_app.admin import status
 from memory_app.providers.pool import POOL
 from tests.test_overview import console, damage, staff, two_stores
@@ -54,6 +55,14 @@ def test_it_shows_a_file_that_is_not_made_yet_as_empty(console, data_dir):
     report = console.get(STATUS).context["reports"][0]
     assert (report.health.rows, report.health.size) == (0, None)
     assert not (data_dir / "memory" / "own.db").exists()
+
+
+def test_it_counts_the_turns_that_went_on_without_their_memories(console):
+    assert "0 today, 0 in 7 days" in text_of(console)
+    missed.note("<b>helper</b>", "The answer takes too long.")
+    text = text_of(console)
+    assert "1 today, 1 in 7 days" in text
+    assert "&lt;b&gt;helper&lt;/b&gt;: The answer takes too long." in text
 
 
 def test_it_names_versions_and_the_main_database(console):

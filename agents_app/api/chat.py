@@ -1,78 +1,74 @@
 """`POST /api/netaclaw/chat`: a turn in a conversation (first document, section 6), whole or as server-sent events."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
-from django.contrib.auth.models import AnonymousUser
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import exceptions
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents_app import conversation
-from agents_app.exceptions import AgentDisabled, ModelUnconfigured, TooManyChats
+from agents_app.exceptions import TooManyChats
 from memory_app import keys
 from memory_app.acting import Door, become
-from memory_app.exceptions import InvalidInput, NetaclawError, Refused, StoreUnavailable, UnknownAgent
+from memory_app.api.keys import AgentKeyAuthentication
+from memory_app.api.runtime import RuntimeView, refusal
+from memory_app.api.runtime import handle as handle_others
+from memory_app.exceptions import Refused
 from memory_app.models import AgentKey
-from netaclaw.cool import FAILED, INVALID, BareToken, CoolView, failed, ok
-from netaclaw.cool import handle as cool_handle
-from netaclaw.openapi import ANY_OBJECT, FLAG, NUMBER, TEXT, many, obj
+from netaclaw.cool import BareToken, as_object
+from netaclaw.openapi import FLAG, NUMBER, REFUSAL, REFUSALS, TEXT, many, obj
 
-STATUSES: tuple[tuple[type[NetaclawError], int], ...] = (
-    (TooManyChats, 503),
-    (StoreUnavailable, 503),
-    (UnknownAgent, 404),
-    (AgentDisabled, 409),
-    (ModelUnconfigured, 409),
-    (Refused, 403),
-    (InvalidInput, 400),
-)
+MODEL_FAILED, MODEL_SLOW = 502, 504
+STATUSES = {"agent_disabled": 409, "model_unconfigured": 409, "busy": 503}
 TIMEOUTS = ("turn_timeout", "model_timeout")
 
 
-class KeyOrToken(BareToken):
-    """An agent's key, or the token of an operator; both as `Authorization: Bearer …`."""
+class KeyOrToken(BaseAuthentication):
+    """An agent's key, or the token of an operator."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         text = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-        if not text.startswith(keys.SIGN):
-            return super().authenticate(request)
-        key = keys.authenticate(text)
-        if key is None:
-            raise exceptions.AuthenticationFailed
-        return AnonymousUser(), key
+        if text.startswith(keys.SIGN):
+            return AgentKeyAuthentication().authenticate(request)
+        try:
+            return BareToken().authenticate(request)
+        except exceptions.AuthenticationFailed:
+            message = _("This is neither an agent's key nor a good token; send one, as in Authorization: Bearer nck_….")
+            raise exceptions.AuthenticationFailed(message) from None
+
+    def authenticate_header(self, request: Request) -> str:
+        """Makes DRF answer 401."""
+        return "Bearer"
 
 
 class KeyOrTokenScheme(OpenApiAuthenticationExtension):
-    """The key or token in the OpenAPI document."""
+    """Both in the OpenAPI document: either is enough."""
 
     target_class = KeyOrToken
-    name = "agentKey"
+    name = ["agentKey", "token"]
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "An agent's key (nck_…), or an operator's token."}
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
+        description = "An agent's key (nck_…), made in the console under API keys."
+        return [
+            {"type": "http", "scheme": "bearer", "description": description},
+            {"type": "apiKey", "in": "header", "name": "Authorization"},
+        ]
 
 
 class MayChat(BasePermission):
     """An agent's key, or an operator who may change agents."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
+        if request.auth is None:
+            raise exceptions.NotAuthenticated(_("Send an agent's key, as in Authorization: Bearer nck_…."))
         return isinstance(request.auth, AgentKey) or request.user.has_perm("agents_app.change_agent")
-
-
-class AsAsked(BaseContentNegotiation):
-    """The view itself knows a wish for a stream; everything else is JSON."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return parsers[0]
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
 
 
 TOKENS_USED = obj("inputTokens outputTokens", inputTokens=NUMBER, outputTokens=NUMBER)
@@ -87,12 +83,16 @@ ANSWER = obj(
     usage=TOKENS_USED,
     model=TEXT,
 )
-PROBLEM = obj(
-    "code message",
-    code={"type": "integer", "description": "1001: refused or failed; 1002: invalid."},
+FAILED_TURN = obj(
+    "error message",
+    error={"type": "string", "description": "A code for programs, such as model_timeout or too_many_steps."},
     message={"type": "string", "description": "A sentence for people, in the language of Accept-Language."},
-    data=ANY_OBJECT
-    | {"description": "`reason`: the stable code, for programs; after a failed turn what there was of the answer too."},
+    sessionId=TEXT,
+    reply={"type": "string", "description": "What the model had said before."},
+    toolCalls=many(CALL),
+    memory=RECALLED,
+    usage=TOKENS_USED,
+    detail={"type": "string", "description": "The provider's own word, for operators only."},
 )
 BODY = obj(
     "message",
@@ -131,7 +131,7 @@ EVENTS = (
 )
 
 
-class Chat(CoolView):
+class Chat(RuntimeView):
     """Says something to an agent and answers what it says, with its memory before and its tools between.
 
     Streamed (`stream`, or `Accept: text/event-stream`) the answer is server-sent events: `memory`, then `delta`,
@@ -140,23 +140,21 @@ class Chat(CoolView):
 
     authentication_classes = [KeyOrToken]
     permission_classes = [MayChat]
-    content_negotiation_class = AsAsked
 
     def get_exception_handler(self) -> Any:
         return handle
 
-    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        become(Door.CHAT, request.user.get_username())
+    def become_caller(self) -> None:
+        key = self.request.auth
+        become(Door.CHAT, key.name if isinstance(key, AgentKey) else self.request.user.get_username())
 
     @extend_schema(
         request={"application/json": BODY},
         responses={
-            (200, "application/json"): obj(
-                "code message data", code={"type": "integer", "enum": [1000]}, message=TEXT, data=ANSWER
-            ),
+            (200, "application/json"): ANSWER,
             (200, "text/event-stream"): {"type": "string"},
-            **dict.fromkeys((400, 401, 403, 404, 409, 502, 503, 504), PROBLEM),
+            **dict.fromkeys(REFUSALS, REFUSAL),
+            **dict.fromkeys((MODEL_FAILED, MODEL_SLOW), FAILED_TURN),
         },
         examples=[
             OpenApiExample(
@@ -165,61 +163,60 @@ class Chat(CoolView):
                 request_only=True,
             ),
             OpenApiExample(
-                "Answer",
-                value={"code": 1000, "message": "success", "data": EXAMPLE},
-                response_only=True,
-                status_codes=["200"],
-                media_type="application/json",
+                "Answer", value=EXAMPLE, response_only=True, status_codes=["200"], media_type="application/json"
             ),
             OpenApiExample(
                 "Events", value=EVENTS, response_only=True, status_codes=["200"], media_type="text/event-stream"
             ),
         ],
+        tags=["agents"],
     )
     def post(self, request: Request) -> Response | StreamingHttpResponse:
         # Loading the model library takes a second or more: those who never chat don't wait for it.
-        from agents_app import sse
+        from agents_app import telling
         from agents_app.runtime import Asking, Turn
 
-        body = self.body()
-        streamed = body.get("stream", False) is True or "text/event-stream" in request.headers.get("Accept", "")
+        body = as_object(request.data)
+        streamed = body.get("stream") is True or "text/event-stream" in request.headers.get("Accept", "")
         key = request.auth if isinstance(request.auth, AgentKey) else None
-        session, message = session_for(key, body), conversation.clean_message(body.get("message"))
+        session = session_for(key, body, request.headers.get(keys.USER_HEADER, ""))
+        message = conversation.clean_message(body.get("message"))
         turn = Turn(Asking(session, message, read_only=key is not None and key.read_only))
         if streamed:
-            return streaming(sse.Stream(turn, for_operator=key is None))
-        answer, failure = sse.whole(turn, for_operator=key is None)
-        if failure is None:
-            return ok(answer)
-        status = 504 if failure.error.code in TIMEOUTS else 502
-        return failed(failure.error.message, status=status, data=answer)
+            return streaming(telling.Stream(turn, for_operator=key is None))
+        answer, code = telling.whole(turn, for_operator=key is None)
+        return Response(answer, status=_status(code) if code else 200)
 
 
-def session_for(key: AgentKey | None, body: dict[str, Any]) -> conversation.Session:
-    """The session of a request; raises Refused where a key is bound to another agent or user."""
-    agent, user = body.get("agentName") or "", body.get("userId") or ""
+def session_for(key: AgentKey | None, body: Mapping[str, Any], header: str) -> conversation.Session:
+    """The session of a request; raises Refused where a key is of another agent or user."""
+    agent, user = body.get("agentName"), body.get("userId")
     if key is not None:
-        if agent not in ("", key.agent.name):
+        name = cast(Any, key.agent).name
+        if agent not in (None, "", name):
             raise Refused(_("This key is of another agent; leave agentName out, or use that agent's key."))
-        if key.user_id and user not in ("", key.user_id):
+        if key.user_id and user not in (None, "", key.user_id):
             raise Refused(_("This key is bound to another user; leave userId out, or use another key."))
-        agent, user = key.agent.name, key.user_id or user
-    return conversation.session_of(agent, user, body.get("sessionId"))
+        agent = name
+        user = keys.scope_of(key, header).user_id if user in (None, "") and (header or key.user_id) else user
+    return conversation.session_of(agent, "" if user is None else user, body.get("sessionId"))
 
 
 def streaming(stream: Any) -> StreamingHttpResponse:
     """The response for a stream; nothing on the way is to hold it back."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(stream, content_type="text/event-stream; charset=utf-8", headers=headers)
+    return StreamingHttpResponse(
+        stream, content_type="text/event-stream; charset=utf-8", headers={"X-Accel-Buffering": "no"}
+    )
+
+
+def _status(code: str) -> int:
+    return MODEL_SLOW if code in TIMEOUTS else MODEL_FAILED
 
 
 def handle(error: Exception, context: Any) -> Response:
-    """As the contract answers, but with the HTTP status that programs go by, and the reason's code."""
-    if not isinstance(error, NetaclawError):
-        return cool_handle(error, context)
-    status = next((status for kind, status in STATUSES if isinstance(error, kind)), 400)
-    code = INVALID if isinstance(error, InvalidInput) else FAILED
-    response = failed(error.message, code=code, status=status, data={"reason": error.code})
-    if isinstance(error, TooManyChats):
-        response["Retry-After"] = str(error.retry_after)
-    return response
+    """As all calls of agents answer, and for a full house when to come back."""
+    code = getattr(error, "code", "")
+    if code not in STATUSES:
+        return handle_others(error, context)
+    again = {"Retry-After": str(error.retry_after)} if isinstance(error, TooManyChats) else None
+    return refusal(code, str(error), STATUSES[code], again)

@@ -20,6 +20,7 @@ from memory_app import keys
 from memory_app.admin.base import shown_time
 from memory_app.admin.once import Secret, ShownOnce
 from memory_app.models import AgentKey
+from memory_app.tool_arguments import RECALL
 
 DEFAULT_LIFE = timedelta(days=365)
 
@@ -91,7 +92,7 @@ class AgentKeyAdmin(ShownOnce):
         obj.pk = issued.row.pk
         header = f"Authorization: Bearer {issued.text}"
         back = reverse("admin:agents_app_agent_change", args=[obj.agent_id])
-        request.secret = Secret(issued.text, header, "", back)  # type: ignore[attr-defined]
+        request.secret = Secret(issued.text, header, _example(request, issued.row), back)  # type: ignore[attr-defined]
 
     # revoking
 
@@ -164,6 +165,14 @@ class AgentKeyAdmin(ShownOnce):
             return ""
         url = reverse("admin:memory_app_agentkey_revoke", args=[key.pk])
         return format_html('<a href="{}">{}</a>', url, gettext("Revoke"))
+
+
+def _example(request: HttpRequest, key: AgentKey) -> str:
+    """A call that the key may make, for a shell where KEY holds it."""
+    headers = ["Authorization: Bearer $KEY", *([] if key.user_id else [f"{keys.USER_HEADER}: ann"])]
+    sent = " ".join(f'-H "{header}"' for header in headers)
+    url = request.build_absolute_uri("/api/tools/memory_recall")
+    return f"curl {url} {sent} -d '{RECALL}'"
 
 
 def shown_agent(agent: Any) -> str:

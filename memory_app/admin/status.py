@@ -1,4 +1,4 @@
-"""System status: how each store and the main database do, and which versions are at work."""
+"""System status: how each store, prefetch and the main database do, and which versions are at work."""
 
 import platform
 from typing import Any
@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memory_app.figures import reports
+from memory_app.missed import missed
 from memory_app.models import Memory
 
 
@@ -31,6 +32,7 @@ def status_view(request: HttpRequest) -> HttpResponse:
         "title": _("System status"),
         "opts": Memory._meta,
         "reports": reports(),
+        "missed": missed(),
         "database": _database(),
         "versions": _versions(),
     }

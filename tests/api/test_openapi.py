@@ -14,8 +14,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from agents_app.models import Agent
 from agents_app.services import create_agent
-from memory_app import services
+from memory_app import keys, services
 from netaclaw.api import ENTITIES
 from netaclaw.wsgi import application
 from tests.api.conftest import sign_in
@@ -43,6 +44,13 @@ CHECKS = [
 ]
 
 
+RUNTIME = [
+    ("get", "/api/tools"),
+    *(("post", path) for path in ("/api/tools/{name}", "/api/prefetch", "/api/system-prompt")),
+    ("get", "/api/system-prompt"),
+]
+
+
 def document(client: Client) -> dict:
     return client.get("/api/schema/?format=json").json()
 
@@ -55,6 +63,17 @@ def test_it_describes_every_call(client):
             assert operation["description"]
             assert set(operation["responses"]) == {"200", "401", "403"}
             assert operation["security"] == [{"token": []}]
+
+
+@pytest.mark.parametrize(("method", "path"), RUNTIME)
+def test_it_describes_every_call_of_agents(client, method, path):
+    whole = document(client)
+    operation = whole["paths"][path][method]
+    assert operation["description"]
+    assert operation["responses"]["200"]["content"]["application/json"]["examples"]
+    assert {"400", "401", "403", "404", "422", "429", "503"} < set(operation["responses"])
+    assert operation["security"] == [{"agentKey": []}]
+    assert whole["components"]["securitySchemes"]["agentKey"]["scheme"] == "bearer"
 
 
 def test_it_gives_an_example_of_every_body(client):
@@ -103,6 +122,22 @@ def test_it_answers_generated_requests_as_described(signed_in, method, path):
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
     def ask(case):
         case.call_and_validate(checks=CHECKS, headers={"Authorization": signed_in})
+
+    ask()
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+@pytest.mark.parametrize(("method", "path"), RUNTIME)
+def test_it_answers_agents_as_described(signed_in, method, path, mode):
+    key = keys.issue(Agent.objects.get().pk, "root", {"name": "generated"}).text
+    schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+    operation = schema[path][method]
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    def ask(case):
+        response = case.call_and_validate(checks=CHECKS[:-1], headers={"Authorization": f"Bearer {key}"})
+        assert response.status_code != 503
 
     ask()
 

@@ -1,4 +1,4 @@
-"""A turn's events as JSON, for streams and for whole answers."""
+"""A turn told in JSON: event by event in a stream, or as a whole."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -75,7 +75,7 @@ def finished(turn: Turn, event: Done) -> dict[str, Any]:
 def failed(turn: Turn, event: Failed, *, for_operator: bool) -> dict[str, Any]:
     """The end of a turn that didn't."""
     told: dict[str, Any] = {
-        "reason": event.error.code,
+        "error": event.error.code,
         "message": event.error.message,
         "sessionId": turn.asking.session.id,
         "usage": usage(event),
@@ -89,21 +89,20 @@ def usage(event: Done | Failed) -> Mapping[str, int]:
     return {"inputTokens": used.input_tokens, "outputTokens": used.output_tokens}
 
 
-def whole(turn: Turn, *, for_operator: bool) -> tuple[dict[str, Any], Failed | None]:
-    """Runs a turn to its end, and closes it: everything that it told, and how it failed, if it did."""
+def whole(turn: Turn, *, for_operator: bool) -> tuple[dict[str, Any], str]:
+    """Runs a turn to its end and closes it: everything that it told, and the code of its failure, "" for none."""
     answer: dict[str, Any] = {}
-    end: Done | Failed | None = None
+    code = ""
     try:
         for event in turn:
-            if isinstance(event, Recalled):
-                answer["memory"] = recalled(event, for_operator=for_operator)
+            name, data = told(event, turn, for_operator=for_operator) if event else ("", {})
+            if name == "memory":
+                answer["memory"] = data
             elif isinstance(event, Done | Failed):
-                end = event
+                steps = event.answer.steps
+                answer |= {"reply": event.answer.text, "toolCalls": [call for step in steps for call in step.calls]}
+                answer |= data
+                code = event.answer.error
     finally:
         turn.close()
-    if end is None:
-        raise RuntimeError("the turn had no end")
-    answer |= {"reply": end.answer.text, "toolCalls": [call for step in end.answer.steps for call in step.calls]}
-    if isinstance(end, Failed):
-        return answer | failed(turn, end, for_operator=for_operator), end
-    return answer | finished(turn, end), None
+    return answer, code
