@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
@@ -27,6 +26,7 @@ from netaclaw.openapi import FLAG, NUMBER, REFUSAL, REFUSALS, TEXT, many, obj
 
 MODEL_FAILED, MODEL_SLOW = 502, 504
 STATUSES = {"agent_disabled": 409, "model_unconfigured": 409, "busy": 503}
+EITHER: Any = [{"agentKey": []}, {"token": []}]  # the names of both in the OpenAPI document
 TIMEOUTS = ("turn_timeout", "model_timeout")
 
 
@@ -46,20 +46,6 @@ class KeyOrToken(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """Makes DRF answer 401."""
         return "Bearer"
-
-
-class KeyOrTokenScheme(OpenApiAuthenticationExtension):
-    """Both in the OpenAPI document: either is enough."""
-
-    target_class = KeyOrToken
-    name = ["agentKey", "token"]
-
-    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
-        description = "An agent's key (nck_…), made in the console under API keys."
-        return [
-            {"type": "http", "scheme": "bearer", "description": description},
-            {"type": "apiKey", "in": "header", "name": "Authorization"},
-        ]
 
 
 class MayChat(BasePermission):
@@ -170,6 +156,7 @@ class Chat(RuntimeView):
             ),
         ],
         tags=["agents"],
+        auth=EITHER,
     )
     def post(self, request: Request) -> Response | StreamingHttpResponse:
         # Loading the model library takes a second or more: those who never chat don't wait for it.
