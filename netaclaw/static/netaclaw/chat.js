@@ -14,7 +14,7 @@ function from(template, values = {}) {
 
 function said(role) {
   const item = document.createElement("li");
-  item.className = `said ${role}`;
+  item.className = `spoken ${role}`;
   turns.append(item);
   return item;
 }
