@@ -22,6 +22,7 @@ PAGES = {
     "system type": f"{TYPES}1/change/",
     "agents": AGENTS,
     "agent": f"{AGENTS}add/",
+    "chat": f"{AGENTS}1/chat/",
     "keys": "/admin/memory_app/agentkey/",
     "tokens": "/admin/memory_app/apitoken/",
     "password": "/admin/password_change/",
