@@ -16,19 +16,18 @@ exit status is 1 when a set's recall@5 is below its floor, or when there is a le
 
 import argparse
 import json
-import os
 import statistics
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.product import SERVERS, product
+
 COLUMNS = ("dataset", "store", "n", "recall@5", "recall@10", "mrr@10", "none%", "err%", "leaks", "p50_ms", "p95_ms")
-SERVERS = {"mysql": "NETACLAW_TEST_MYSQL_URL", "mariadb": "NETACLAW_TEST_MARIADB_URL"}
 DEPTH = 10
 BATCH = 500
 Row = dict[str, Any]
@@ -37,7 +36,7 @@ Row = dict[str, Any]
 def main() -> int:
     """Runs every set of the folder and prints the table."""
     options = _options()
-    with _product(options.store):
+    with product(options.store):
         rows = [_measure(options, name) for name in _sets(options.folder)]
     print(_table(rows))
     if options.json:
@@ -53,36 +52,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--floor", nargs="*", default=[], metavar="SET=FIGURE", help="the least recall@5 of a set")
     return parser.parse_args()
-
-
-@contextmanager
-def _product(store: str) -> Iterator[None]:
-    """The product on new, empty stores, removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="netaclaw-recall-") as directory:
-        os.environ |= {"NETACLAW_DATA_DIR": directory, "DJANGO_SETTINGS_MODULE": "netaclaw.settings"}
-        with _server_database(store) as url:
-            os.environ["NETACLAW_DATABASE_URL"] = url
-            import django
-
-            django.setup()
-            from django.core.management import call_command
-
-            call_command("migrate", verbosity=0)
-            yield
-
-
-@contextmanager
-def _server_database(store: str) -> Iterator[str]:
-    if store == "sqlite":
-        yield ""
-        return
-    server = os.environ.get(SERVERS[store])
-    if not server:
-        raise SystemExit(f"Set {SERVERS[store]} to mysql://user:password@host:port to measure {store}.")
-    from benchmarks.servers import temporary_database
-
-    with temporary_database(server) as url:
-        yield url
 
 
 def _sets(folder: Path) -> Sequence[str]:

@@ -1,8 +1,12 @@
-"""Who acts in a request: the operator who is signed in to the console, until another door learns who calls."""
+"""Who acts in a request: the operator who is signed in to the console, until another door learns who calls.
+
+What a door sets for the length of a request, the actor and the time zone, ends with it.
+"""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from memory_app.acting import Door, acting_as
 
@@ -14,5 +18,5 @@ class ActingMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with acting_as(Door.CONSOLE, request.user.get_username()):
+        with acting_as(Door.CONSOLE, request.user.get_username()), timezone.override(None):
             return self.get_response(request)

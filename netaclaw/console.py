@@ -1,22 +1,29 @@
 """The admin site: Django's own, under the product's name, with the console's pages in its navigation."""
 
 from collections.abc import Iterator
+from functools import wraps
 from typing import Any, NamedTuple
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from netaclaw.zone import zone_of
+
+SEES_MEMORIES = "memory_app.view_memory"
+
 
 class Entry(NamedTuple):
-    """A line of the navigation: a model's list, or a page of ours that those who may see memories see."""
+    """A line of the navigation: a model's list, or a page of ours for those who have a right."""
 
     name: Promise
     model: str = ""
     page: str = ""
+    right: str = SEES_MEMORIES
 
 
 MEMORY = (
@@ -26,12 +33,12 @@ MEMORY = (
     Entry(_("Agents"), model="agents_app.agent"),
     Entry(_("Memory types"), model="memory_app.memorytype"),
     Entry(_("Audit"), model="memory_app.memorychange"),
-    Entry(_("Import"), page="memory_app_memory_import"),
+    Entry(_("Import"), page="memory_app_memory_import", right="memory_app.add_memory"),
+    Entry(_("Forget a user"), page="memory_app_memory_forget", right="memory_app.delete_memory"),
     Entry(_("Agent keys"), model="memory_app.agentkey"),
     Entry(_("API tokens"), model="memory_app.apitoken"),
     Entry(_("System status"), page="memory_app_memory_status"),
 )
-SEES_MEMORIES = "memory_app.view_memory"
 
 
 class ConsoleSite(AdminSite):
@@ -41,6 +48,17 @@ class ConsoleSite(AdminSite):
     site_title = _("NetaClaw Memory")
     index_title = _("Overview")
     site_url = None
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        """Every page of the console shows times in the operator's zone."""
+        page = super().admin_view(view, cacheable)
+
+        @wraps(page)
+        def in_zone(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            timezone.activate(zone_of(request))
+            return page(request, *args, **kwargs)
+
+        return in_zone
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The first page: figures over all stores."""
@@ -75,7 +93,7 @@ def _entries(request: HttpRequest, models: dict[str, Any]) -> Iterator[dict[str,
             found = models.pop(entry.model, None)
             if found:
                 yield found | {"name": entry.name, "current": False}
-        elif (url := _address(entry.page)) and (entry.page == "index" or request.user.has_perm(SEES_MEMORIES)):
+        elif (url := _address(entry.page)) and (entry.page == "index" or request.user.has_perm(entry.right)):
             yield {"name": entry.name, "object_name": entry.page, "admin_url": url, "add_url": None, "current": False}
 
 

@@ -165,3 +165,9 @@ def test_it_forgets_nobody_by_mistake(console, memory, sent):
 def test_it_forgets_only_for_those_who_may_delete(client, django_user_model, memory):
     client.force_login(django_user_model.objects.create_user("clerk", is_staff=True))
     assert client.post(FORGET, {"user": "ann", "confirmed": "1"}).status_code == 403
+
+
+def test_it_leads_from_a_users_memories_to_forgetting_the_user(console, memory):
+    page = text_of(console.get(LIST, {"userId": "ann", "agentName": "helper"}))
+    assert f'href="{FORGET}?user=ann&amp;agent=helper"' in page
+    assert "Forget this user" not in text_of(console.get(LIST))

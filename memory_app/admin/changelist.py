@@ -35,6 +35,7 @@ class MemoryList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         self.page_num = max(1, self.page_num)
         self.too_far = self.page_num > MAX_PAGES
+        self.may_delete = self.model_admin.has_delete_permission(request)
         self.found = Page((), self.page_num, ROWS, 0) if self.too_far else self._page()
         self.result_list = [self._row(backend, entry) for backend, entry in self.found.rows]
         self.result_count = self.found.total

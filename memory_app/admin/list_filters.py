@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -168,7 +171,14 @@ class UserFilter(PanelFilter):
     def choices(self, cl: Any) -> Iterator[Any]:
         shared = self.used_parameters.get("shared")
         link = self.link(cl) if shared else cl.get_query_string({"shared": "1"}, remove=["userId"])
-        yield {"value": self.value() or "", "hidden": self.hidden(cl), "selected": bool(shared), "query_string": link}
+        user = self.value() or ""
+        yield {
+            "value": user,
+            "hidden": self.hidden(cl),
+            "selected": bool(shared),
+            "query_string": link,
+            "forget": _forget_url(cl, user) if user and cl.may_delete else "",
+        }
 
     def chips(self, cl: Any) -> Iterator[Chip]:
         if self.value() is not None:
@@ -192,6 +202,7 @@ class DaysFilter(PanelFilter):
             "first": days.first.isoformat() if self.value() and days.first else "",
             "last": days.last.isoformat() if self.value() and days.last else "",
             "hidden": self.hidden(cl),
+            "zone": _other_zone(),
         }
 
     def word(self, cl: Any, value: str) -> str:
@@ -239,6 +250,17 @@ def canonical(asked: QueryDict) -> QueryDict:
         if not address.get(name, "").strip():
             address.pop(name, None)
     return address
+
+
+def _other_zone() -> str:
+    """The installation's zone, which days are of, where the operator's is another one."""
+    own, shown = timezone.get_default_timezone_name(), timezone.get_current_timezone_name()
+    return "" if own == shown else own
+
+
+def _forget_url(cl: Any, user: str) -> str:
+    asked = {"user": user, "agent": cl.params.get("agentName", "")}
+    return f"{reverse('admin:memory_app_memory_forget')}?{urlencode(asked)}"
 
 
 def _sum(cl: Any, rows: Sequence[AgentStatistics] | None) -> int | None:
