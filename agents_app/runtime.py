@@ -5,8 +5,8 @@ A turn runs in the thread of its request; see stepping.py for how the model's ev
 
 import json
 import logging
-from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from pydantic_ai import Agent as ModelAgent
 from pydantic_ai import AgentRunResultEvent, RunContext, UsageLimits
 from pydantic_ai.agent import AgentRunEvents
-from pydantic_ai.exceptions import AgentRunError
+from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -170,23 +170,24 @@ class Turn:
                     yield None
                 else:
                     yield from self._told(event)
-        except (AgentRunError, TimeoutError) as error:
+        except (AgentRunError, UserError, TimeoutError) as error:
             yield from self._failed(explained(error, self._choice.title), error)
         else:
             self._keep("")
             yield Done(self._answer)
 
-    def _prepared(self) -> tuple[str, Prefetched | None, list[tools.Tool]]:
+    def _prepared(self) -> tuple[str, Prefetched | None, Sequence[tools.Tool]]:
         """The system prompt, what the memory gave to it, and the tools: the agent's own prompt alone without memory."""
         own = self.asking.session.agent.system_prompt
         if not registry.config_for(self.asking.scope.agent_name).enabled:
-            return own, None, []
-        recalled = search.prefetch(self.asking.scope, self.asking.message)
-        offered = [tool for tool in tools.TOOLS.values() if tool.read_only or not self.asking.read_only]
+            return own, None, ()
+        with self._acting():
+            recalled = search.prefetch(self.asking.scope, self.asking.message)
+        offered = tools.offered(read_only=self.asking.read_only)
         return system_prompt(own, recalled.block, MemoryType.available()), recalled, offered
 
     @asynccontextmanager
-    async def _run(self, desk: Desk, prompt: str, offered: list[tools.Tool]) -> AsyncIterator[AsyncIterator[Any]]:
+    async def _run(self, desk: Desk, prompt: str, offered: Sequence[tools.Tool]) -> AsyncIterator[AsyncIterator[Any]]:
         async with opened(self._choice) as model:
             agent = ModelAgent(model, instructions=prompt or None, toolsets=[MemoryTools(offered, desk)])
             running = agent.run_stream_events(
@@ -205,8 +206,13 @@ class Turn:
                 yield events
 
     def _tool(self, name: str, arguments: Any) -> str:
-        with acting_as(Door.CHAT, self.asking.scope.agent_name):
-            return tools.dump(tools.run(name, self.asking.scope, arguments))
+        with self._acting():
+            result = tools.run(name, self.asking.scope, arguments, read_only=self.asking.read_only)
+        return tools.dump(result)
+
+    def _acting(self) -> AbstractContextManager[None]:
+        """Only around what uses the memory: a stream gives the thread away between its events."""
+        return acting_as(Door.CHAT, self.asking.scope.agent_name)
 
     def _told(self, event: Any) -> Iterator[TurnEvent]:
         """What a door is told of a model's event; the answer grows by it."""
@@ -274,7 +280,7 @@ class Turn:
 class MemoryTools(AbstractToolset[Any]):
     """The memory's tools as the model library takes them: their schemas as they are, run by the request's thread."""
 
-    def __init__(self, offered: list[tools.Tool], desk: Desk) -> None:
+    def __init__(self, offered: Sequence[tools.Tool], desk: Desk) -> None:
         self.offered = offered
         self.desk = desk
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """An agent on pydantic-ai whose memory is NetaClaw Memory, over HTTP: it learns in one run and knows it in the next.
 
-    export NETACLAW_KEY=nck_…                    # made on the agent's page in the console
+    export MEMORY_KEY=nck_…                    # made on the agent's page in the console
     export MODEL=openai-chat:… OPENAI_API_KEY=…  # and OPENAI_BASE_URL for services that speak alike
     export MODEL=anthropic:… ANTHROPIC_API_KEY=… # instead
     examples/agent.py "I drink green tea in the morning."
     examples/agent.py "What shall I have for breakfast?"
 
-NETACLAW_URL (http://127.0.0.1:8000) and NETACLAW_USER (ann) say where and for whom. It takes `pip install
+MEMORY_URL (http://127.0.0.1:8000) and MEMORY_USER (ann) say where and for whom. It takes `pip install
 "pydantic-ai-slim[openai,anthropic]"`; any other framework needs the same three calls.
 """
 
@@ -21,13 +21,13 @@ from urllib.request import Request, urlopen
 
 from pydantic_ai import Agent, Tool
 
-URL = os.environ.get("NETACLAW_URL", "http://127.0.0.1:8000")
-USER = os.environ.get("NETACLAW_USER", "ann")
+URL = os.environ.get("MEMORY_URL", "http://127.0.0.1:8000")
+USER = os.environ.get("MEMORY_USER", "ann")
 
 
 def call(path: str, body: Any = None) -> dict[str, Any]:
     """GET without a body, POST with one. A tool's refusal is an answer too: its sentence is for the model."""
-    headers = {"Authorization": f"Bearer {os.environ['NETACLAW_KEY']}", "X-Netaclaw-User": quote(USER)}
+    headers = {"Authorization": f"Bearer {os.environ['MEMORY_KEY']}", "X-Netaclaw-User": quote(USER)}
     data = None if body is None else json.dumps(body).encode()
     try:
         with urlopen(Request(f"{URL}/api/{path}", data, headers), timeout=30) as response:

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Saves, recalls and prefetches over HTTP, with an agent's key, which is made on the agent's page in the console.
 #
-#   NETACLAW_KEY=nck_… examples/curl.sh [http://127.0.0.1:8000 [USER]]
+#   MEMORY_KEY=nck_… examples/curl.sh [http://127.0.0.1:8000 [USER]]
 set -eu
 url=${1:-http://127.0.0.1:8000}
 user=${2:-ann}
-: "${NETACLAW_KEY:?is not set; make a key on the agent\'s page in the console}"
+: "${MEMORY_KEY:?is not set; make a key on the agent\'s page in the console}"
 
 # call PATH [JSON]: GET without a body, POST with one.
 call() {
@@ -14,7 +14,7 @@ call() {
     shift
     [ $# -eq 0 ] || set -- --data "$1"
     curl --silent --show-error --fail-with-body "$url/api/$path" "$@" \
-        -H "Authorization: Bearer $NETACLAW_KEY" -H "X-Netaclaw-User: $user" -H 'Content-Type: application/json'
+        -H "Authorization: Bearer $MEMORY_KEY" -H "X-Netaclaw-User: $user" -H 'Content-Type: application/json'
     echo
 }
 

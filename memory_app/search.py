@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory_app import missed, registry
+from memory_app.acting import Door, actor
 from memory_app.answering import SILENT_SECONDS, answering
 from memory_app.contracts import (
     AgentStatistics,
@@ -172,7 +173,7 @@ def prefetch(scope: Scope, message: str, turn: Turn | None = None) -> Prefetched
     except Exception:
         failure = _("Something went wrong on the server; nothing was changed. Its log has the details.")
         logger.exception("Prefetch for agent %s failed", scope.agent_name)
-    if failure:
+    if failure and actor().door not in (Door.CONSOLE, Door.COMMAND):  # where people only try what a turn would get
         missed.note(scope.agent_name, failure)
     block = memory_context(hits, turn.characters) if turn else ""
     return Prefetched(block, hits, (perf_counter() - start) * 1000, failure)

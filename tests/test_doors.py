@@ -333,6 +333,9 @@ def test_it_lets_the_turn_go_on_when_a_store_fails(file_agent, data_dir, caplog)
     assert found.failure
     assert "Prefetch for agent helper failed" in caplog.text
     assert (missed.missed().today, missed.missed().last.agent_name) == (1, "helper")
+    with acting_as(Door.CONSOLE, "root"):
+        assert search.prefetch(ann, "tea").failure
+    assert missed.missed().today == 1
     with pytest.raises(StoreUnavailable):
         search.recall(ann, "tea")
 

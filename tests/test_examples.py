@@ -18,7 +18,7 @@ from memory_app.contracts import Scope
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 CONFIGURATIONS = sorted((EXAMPLES / "mcp").glob("*.json"))
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_memories")]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def run(command: list[str], **environment: str) -> str:
 
 @pytest.mark.parametrize("user", ["ann", "小明"])
 def test_it_runs_the_calls_of_curl(live_server, key, user):
-    output = run([str(EXAMPLES / "curl.sh"), live_server.url, user], NETACLAW_KEY=key)
+    output = run([str(EXAMPLES / "curl.sh"), live_server.url, user], MEMORY_KEY=key)
     tools, saved, recalled, prefetched, prompt = (json.loads(line) for line in output.splitlines() if line[:1] == "{")
     assert len(tools["tools"]) == 4
     assert saved["outcome"] == "created"
@@ -51,7 +51,7 @@ def test_it_runs_the_calls_of_curl(live_server, key, user):
 
 
 def test_it_says_what_the_calls_of_curl_lack(live_server):
-    for environment, said in (({"NETACLAW_KEY": ""}, "make a key"), ({"NETACLAW_KEY": "nck_x"}, "no key of this")):
+    for environment, said in (({"MEMORY_KEY": ""}, "make a key"), ({"MEMORY_KEY": "nck_x"}, "no key of this")):
         done = tried([str(EXAMPLES / "curl.sh"), live_server.url], **environment)
         assert done.returncode != 0
         assert said in done.stdout + done.stderr
@@ -92,9 +92,9 @@ def model():
 
 def test_it_runs_an_agent_that_learns_in_one_session_and_knows_in_the_next(live_server, key, model):
     environment = {
-        "NETACLAW_URL": live_server.url,
-        "NETACLAW_KEY": key,
-        "NETACLAW_USER": "小明",
+        "MEMORY_URL": live_server.url,
+        "MEMORY_KEY": key,
+        "MEMORY_USER": "小明",
         "MODEL": "openai-chat:m",
         "OPENAI_API_KEY": "x",
         "OPENAI_BASE_URL": f"http://127.0.0.1:{model.server_port}/v1",

@@ -259,7 +259,7 @@ def test_it_understands_half_characters_everywhere(call, agent, text):
 
 @pytest.mark.parametrize("name", [[], {}, None, 5])
 def test_it_refuses_a_tool_without_a_name(agent, name):
-    assert tools.run(name, Scope("helper", "ann"), {})["error"] == "invalid"
+    assert tools.run(name, Scope("helper", "ann"), {})["error"] == "unknown_tool"
 
 
 def test_it_does_nothing_for_an_agent_whose_memory_is_off(agent):

@@ -317,6 +317,7 @@ def test_it_answers_503_for_a_store_that_fails(data_dir, file_agent):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_memories")
 def test_it_stores_one_of_twenty_identical_saves_at_once(anns):
     def save(_number: int) -> str:
         try:
