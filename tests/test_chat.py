@@ -222,7 +222,7 @@ def test_it_gives_a_silent_model_up(agent, server, settings):
 
 
 def test_it_ends_a_turn_that_takes_too_long(agent, server, settings):
-    settings.CHAT_SECONDS = 0.5
+    settings.CHAT_SECONDS = 2.0
     server.replies(says("so far", stays_open=True))
     response = ask(agent, "hello")
     assert (response.status_code, response.json()["error"]) == (504, "turn_timeout")
