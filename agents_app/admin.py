@@ -21,6 +21,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from agents_app import services
+from agents_app.chat_view import chat_view
 from agents_app.models import Agent
 from agents_app.move_view import address, move_view
 from memory_app import search
@@ -86,6 +87,7 @@ class AgentAdmin(ErrorsAsMessages):
         preview = f"{reverse('admin:memory_app_memory_preview')}?{urlencode({'agent': agent.name})}"
         pages = [(preview, gettext("Recall preview"))] if agent.may_open else []
         if agent.switch_url:
+            pages.append((reverse("admin:agents_app_agent_chat", args=[agent.pk]), gettext("Try it")))
             pages.append((reverse("admin:agents_app_agent_change", args=[agent.pk]), gettext("Edit")))
         switch = self._switch(agent) if agent.switch_url else ""
         return format_html("{} {}", format_html_join(" ", '<a href="{}">{}</a>', pages), switch)
@@ -119,7 +121,9 @@ class AgentAdmin(ErrorsAsMessages):
     def get_urls(self) -> list[Any]:
         move = self.admin_site.admin_view(partial(move_view, model_admin=self))
         switch = self.admin_site.admin_view(self.switch_view)
+        chat = self.admin_site.admin_view(partial(chat_view, model_admin=self))
         ours = [
+            path("<int:agent_id>/chat/", chat, name="agents_app_agent_chat"),
             path("<int:agent_id>/move/", move, name="agents_app_agent_move"),
             path("<int:agent_id>/switch/", switch, name="agents_app_agent_switch"),
         ]
@@ -214,5 +218,7 @@ def _told(agent: Any, kept: Kept) -> list[str]:
     memories = ngettext("%(count)d memory", "%(count)d memories", number) % {"count": number}
     of_users = ngettext("of %(count)d user", "of %(count)d users", users) % {"count": users}
     types = [f"{name} ({key}): {count}" for key, name, count in kept.by_type]
-    keys = agent.keys.count()
-    return [f"{memories} {of_users}", *types, *([gettext("agent keys: %(count)d") % {"count": keys}] if keys else [])]
+    keys, said = agent.keys.count(), agent.messages.count()
+    more = [gettext("agent keys: %(count)d") % {"count": keys}] if keys else []
+    more += [gettext("messages: %(count)d") % {"count": said}] if said else []
+    return [f"{memories} {of_users}", *types, *more]

@@ -5,8 +5,10 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memory_app.contracts import MAX_AGENT_NAME, clean_key
+from memory_app.contracts import MAX_AGENT_NAME, MAX_USER_ID, clean_key
 from memory_app.exceptions import InvalidInput
+
+MAX_SESSION_ID = 100
 
 
 def validate_agent_name(value: str) -> None:
@@ -47,3 +49,38 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return self.label or self.name
+
+
+class Message(models.Model):
+    """What was said in a session: by the user, or by the agent in one step of a turn. Never the memory context.
+
+    A tool's result stays with its call, [{"id", "name", "arguments", "result"}], so that neither is ever without the
+    other. Tokens are those of the whole turn, on its last message; `error` is the code of what ended it early.
+    """
+
+    class Role(models.TextChoices):
+        """Who said it."""
+
+        USER = "user", _("user")
+        ASSISTANT = "assistant", _("agent")
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="messages", verbose_name=_("agent"))
+    user_id = models.CharField(_("user"), max_length=MAX_USER_ID, blank=True)
+    session_id = models.CharField(_("session"), max_length=MAX_SESSION_ID)
+    role = models.CharField(_("role"), max_length=10, choices=Role)
+    content = models.TextField(_("content"), blank=True)
+    tool_calls = models.JSONField(_("tool calls"), default=list, blank=True)
+    model = models.CharField(_("model"), max_length=200, blank=True)
+    input_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
+    output_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
+    error = models.CharField(_("error"), max_length=50, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        db_table = "netaclaw_message"
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
+        indexes = [models.Index(fields=["agent", "user_id", "session_id", "id"], name="idx_message_session")]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.content[:50]}"

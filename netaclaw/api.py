@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
 
 from agents_app.api import agent
+from agents_app.api.chat import Chat
 from memory_app.api import memory, memory_type
 from memory_app.contracts import clean_text
 from memory_app.exceptions import InvalidInput, Refused
@@ -214,5 +215,6 @@ urlpatterns = [
     path("admin/base/comm/permmenu", PermMenu.as_view()),
     path("admin/base/comm/logout", Logout.as_view()),
     path("admin/dict/info/data", DictData.as_view()),
+    path("api/netaclaw/chat", Chat.as_view()),
     re_path(r"^admin/(?:netaclaw|base|dict)/", Unknown.as_view()),
 ]

@@ -6,6 +6,8 @@ variable and what to write instead; nothing else in the product reads the enviro
 
 import secrets
 import zoneinfo
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -46,8 +48,21 @@ class Environment(BaseSettings):
     history_days: int = Field(default=365, ge=1, le=36_500)
     history_megabytes: int = Field(default=1_024, ge=1, le=1_000_000)
     prefetch_seconds: float = Field(default=1.0, gt=0, le=60)
+    openai_api_key: str = ""
+    openai_base_url: str = "https://api.openai.com/v1"
+    anthropic_api_key: str = ""
+    anthropic_base_url: str = "https://api.anthropic.com"
+    model_key_urls: WORDS = ()
+    default_provider: str = "openai"
+    default_model: str = ""
+    model_seconds: float = Field(default=60.0, gt=0, le=3_600)
+    chats: int = Field(default=4, ge=1, le=1_000)
+    chat_seconds: float = Field(default=180.0, gt=0, le=3_600)
+    chat_steps: int = Field(default=8, ge=1, le=100)
+    chat_history_turns: int = Field(default=20, ge=0, le=1_000)
+    chat_history_characters: int = Field(default=40_000, ge=0, le=10_000_000)
 
-    @field_validator("allowed_hosts", "csrf_trusted_origins", mode="before")
+    @field_validator("allowed_hosts", "csrf_trusted_origins", "model_key_urls", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
@@ -77,6 +92,21 @@ class Environment(BaseSettings):
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(not word.startswith(("http://", "https://")) for word in value):
             raise ValueError("write each origin with its scheme, for example https://memory.example.com")
+        return value
+
+    @field_validator("openai_base_url", "anthropic_base_url", "model_key_urls")
+    @classmethod
+    def _addresses(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        for url in (value,) if isinstance(value, str) else value:
+            if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+                raise ValueError("write an address such as http://models.internal:8000/v1")
+        return value
+
+    @field_validator("default_provider")
+    @classmethod
+    def _provider(cls, value: str) -> str:
+        if value not in ("openai", "anthropic"):
+            raise ValueError("use openai (for every service that speaks its protocol) or anthropic")
         return value
 
     @field_validator("data_dir")
@@ -136,6 +166,28 @@ def _repair(problem: Any) -> str:
     secret = name.endswith(("_KEY", "_SECRET", "_URL", "_DATABASES", "_REPLICAS"))
     shown = "" if secret else f"={problem['input']}"
     return f"{name}{shown}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What the installation knows of models: by provider its address and key, and what an agent has that names none."""
+
+    urls: Mapping[str, str]
+    keys: Mapping[str, str] = field(repr=False)
+    trusted_urls: tuple[str, ...] = ()
+    default_provider: str = "openai"
+    default_model: str = ""
+
+
+def models(environment: Environment) -> Models:
+    """The settings for models; the keys are nowhere else in the settings."""
+    return Models(
+        {"openai": environment.openai_base_url, "anthropic": environment.anthropic_base_url},
+        {"openai": environment.openai_api_key, "anthropic": environment.anthropic_api_key},
+        environment.model_key_urls,
+        environment.default_provider,
+        environment.default_model,
+    )
 
 
 def secret_key(environment: Environment) -> str:

@@ -22,6 +22,13 @@ DATABASE_ROUTERS = ["netaclaw.router.StoreRouter"]
 MAX_OPEN_STORES = ENVIRONMENT.max_open_stores
 PREFETCH_CHARACTERS = ENVIRONMENT.prefetch_characters
 PREFETCH_SECONDS = ENVIRONMENT.prefetch_seconds
+MODELS = environment.models(ENVIRONMENT)
+MODEL_SECONDS = ENVIRONMENT.model_seconds
+CHATS = ENVIRONMENT.chats
+CHAT_SECONDS = ENVIRONMENT.chat_seconds
+CHAT_STEPS = ENVIRONMENT.chat_steps
+CHAT_HISTORY_TURNS = ENVIRONMENT.chat_history_turns
+CHAT_HISTORY_CHARACTERS = ENVIRONMENT.chat_history_characters
 HISTORY_DAYS = ENVIRONMENT.history_days
 HISTORY_MEGABYTES = ENVIRONMENT.history_megabytes
 
@@ -128,4 +135,5 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "loggers": {"mcp": {"level": "WARNING"}},  # it tells of every exchange's beginning and end
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
+    "loggers": {"httpx2": {"level": "WARNING"}},  # a line for each request to a model
 }

@@ -106,6 +106,7 @@ def test_it_keeps_requests_in_the_doors():
         "memory_app.admin",
         "agents_app.admin",
         "agents_app.move_view",
+        "agents_app.chat_view",
         "netaclaw.",
     )
     users = {module for module, path in MODULES.items() if any(n.startswith("django.http") for n in names_of(path))}

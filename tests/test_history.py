@@ -277,6 +277,6 @@ def test_it_forgets_and_prunes_by_command(memory):
     with pytest.raises(CommandError):
         call_command("forget_user", "ann")
     call_command("forget_user", "ann", everywhere=True, json=True, stdout=out)
-    assert json.loads(out.getvalue()) == [{"agentName": "helper", "memories": 1, "changes": 1}]
+    assert json.loads(out.getvalue()) == [{"agentName": "helper", "memories": 1, "changes": 1, "messages": 0}]
     call_command("prune_history", stdout=out)
     assert "0 changes deleted" in out.getvalue()

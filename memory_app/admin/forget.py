@@ -44,6 +44,7 @@ def forget_view(request: HttpRequest) -> HttpResponse:
         "form": form,
         "receipts": receipts,
         "done": done,
+        "others": [trace.label for trace in forgetting.TRACES.values()],
         "memories": sum(receipt.memories for receipt in receipts or ()),
         "incomplete": any(receipt.problem for receipt in receipts or ()),
     }

@@ -81,6 +81,10 @@ class RuntimeView(views.APIView):
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        self.become_caller()
+
+    def become_caller(self) -> None:
+        """Says whose doing it is."""
         become(Door.API, self.key.name)
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:

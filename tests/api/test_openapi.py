@@ -1,5 +1,7 @@
 """The OpenAPI document, and the API held to it by generated requests."""
 
+from collections.abc import Iterator
+
 import pytest
 import schemathesis
 from django.core.signals import request_finished, request_started
@@ -18,9 +20,11 @@ from agents_app.models import Agent
 from agents_app.services import create_agent
 from memory_app import keys, services
 from netaclaw.api import ENTITIES
+from netaclaw.environment import Models
 from netaclaw.wsgi import application
 from tests.api.conftest import sign_in
 from tests.conftest import draft
+from tests.model_server import ModelServer, running
 
 pytestmark = pytest.mark.django_db
 # Left out, because the contract answers them with HTTP 200 and a code of its own (tests/api/test_memory.py has them):
@@ -91,6 +95,13 @@ def test_it_serves_its_page_without_any_other_host(client):
 
 
 @pytest.fixture
+def model_server(settings) -> Iterator[ModelServer]:
+    with running() as server:
+        settings.MODELS = Models({"openai": f"{server.url}/v1"}, {"openai": "key"}, default_model="model-1")
+        yield server
+
+
+@pytest.fixture
 def signed_in(django_user_model):
     """An operator's token, and something to find."""
     django_user_model.objects.create_superuser("root", password="pass-word-1")
@@ -151,5 +162,40 @@ def test_it_answers_requests_that_break_the_description(signed_in, method, path)
     @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
     def ask(case):
         case.call_and_validate(checks=CHECKS, headers={"Authorization": signed_in})
+
+    ask()
+
+
+CHAT = "/api/netaclaw/chat"
+
+
+def test_it_describes_the_chat(client):
+    operation = document(client)["paths"][CHAT]["post"]
+    assert set(operation["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
+    assert {"401", "422", "502", "503", "504"} < set(operation["responses"])
+    assert operation["security"] == [{"agentKey": []}, {"token": []}]
+
+
+def as_described_or_a_stream(context, response, case) -> None:
+    """The events of a stream are for tests/test_chat.py; here it must only be one."""
+    if response.headers["content-type"][0].startswith("text/event-stream"):
+        assert response.content.startswith(b"event: memory")
+    else:
+        response_schema_conformance(context, response, case)
+        assert response.status_code != 500
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_it_answers_generated_chats_as_described(signed_in, model_server, mode):
+    schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+    operation = schema[CHAT]["post"]
+    checks = [status_code_conformance, content_type_conformance, as_described_or_a_stream]
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    def ask(case):
+        if isinstance(case.body, dict) and mode is GenerationMode.POSITIVE:
+            case.body |= {"agentName": "helper"}  # or nearly all would end at an agent that is not there
+        case.call_and_validate(checks=checks, headers={"Authorization": signed_in})
 
     ask()

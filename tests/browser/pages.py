@@ -1,5 +1,6 @@
 """The pages of the console that have an address, for an installation whose first memory is helper:1."""
 
+from agents_app.models import Agent
 from tests.browser.console import AGENTS, AUDIT, LIST, PREVIEW, TYPES
 
 PAGES = {
@@ -22,7 +23,14 @@ PAGES = {
     "system type": f"{TYPES}1/change/",
     "agents": AGENTS,
     "agent": f"{AGENTS}add/",
+    "chat": f"{AGENTS}<agent>/chat/",
     "keys": "/admin/memory_app/agentkey/",
     "tokens": "/admin/memory_app/apitoken/",
     "password": "/admin/password_change/",
 }
+
+
+def addresses() -> dict[str, str]:
+    """The pages, with the number that agent helper has."""
+    number = str(Agent.objects.get(name="helper").pk)
+    return {name: path.replace("<agent>", number) for name, path in PAGES.items()}

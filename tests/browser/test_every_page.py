@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.console import Console
 from tests.browser.looks import CHINESE, CHINESE_DARK, CHINESE_PHONE, DARK, ENGLISH, PHONE, every_theme
-from tests.browser.pages import PAGES
+from tests.browser.pages import addresses
 
 HASHED = re.compile(r"\.[0-9a-f]{12}\.\w+$")
 # Two words of English in a row; names, codes, JSON and what a person would type are no language.
@@ -37,7 +37,7 @@ def fill(memories) -> None:
 def test_it_has_no_page_with_a_problem(console: Console, memories, look):
     fill(memories)
     too_wide, foreign = {}, {}
-    for name, path in PAGES.items():
+    for name, path in addresses().items():
         console.open(path)
         too_wide[name] = console.overflow()
         if look.language == "zh-hans":
@@ -53,7 +53,7 @@ def test_it_has_no_page_with_a_problem(console: Console, memories, look):
 def test_it_has_no_page_with_a_serious_violation(console: Console, memories, look):
     fill(memories)
     found = {}
-    for name, path in PAGES.items():
+    for name, path in addresses().items():
         console.open(path)
         found[name] = console.violations()
     assert {name: violations for name, violations in found.items() if violations} == {}

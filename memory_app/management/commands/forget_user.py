@@ -9,7 +9,9 @@ from memory_app.management.terminal import MemoryCommand
 
 
 class Command(MemoryCommand):
-    help = _("Erases everything of a user, memories and history, in one agent or in all of them; prints a receipt.")
+    help = _(
+        "Erases everything of a user, memories, history and messages, in one agent or in all of them; prints a receipt."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", help=_("the user's id"))
@@ -21,11 +23,10 @@ class Command(MemoryCommand):
     def run(self, **options: Any) -> None:
         receipts = forgetting.forget(options["user"], options["agent"])
         if options["json"]:
-            self.print_json(
-                [{"agentName": r.agent_name, "memories": r.memories, "changes": r.changes} for r in receipts]
-            )
+            self.print_json([{"agentName": receipt.agent_name, **receipt.numbers} for receipt in receipts])
         else:
-            rows = [[receipt.agent_name, str(receipt.memories), str(receipt.changes)] for receipt in receipts]
-            self.print_table([_("agent"), _("memories"), _("changes")], rows, wide=0)
+            rows = [[receipt.agent_name, *map(str, receipt.numbers.values())] for receipt in receipts]
+            others = [str(trace.label) for trace in forgetting.TRACES.values()]
+            self.print_table([_("agent"), _("memories"), _("changes"), *others], rows, wide=0)
         if problems := [f"{receipt.agent_name}: {receipt.problem}" for receipt in receipts if receipt.problem]:
             raise CommandError("\n".join([*problems, _("Not everything was erased; run it again.")]))
