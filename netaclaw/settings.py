@@ -133,7 +133,9 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"mcp": {"level": "WARNING"}},  # it tells of every exchange's beginning and end
+    "loggers": {
+        "mcp": {"level": "WARNING"},  # it tells of every exchange's beginning and end
+        "httpx2": {"level": "WARNING"},  # a line for each request to a model
+    },
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
-    "loggers": {"httpx2": {"level": "WARNING"}},  # a line for each request to a model
 }
